@@ -1,0 +1,49 @@
+# Everything here needs python3, pip, make and git; the rest is fetched into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+COMPAT := pyautogen-0.2.35 autogen-agentchat-0.2.40 pyautogen-0.9 ag2-0.14.0 autogen-0.14.1
+
+.PHONY: demo test check lint types compat bench clean
+
+demo: $(VENV)/ready
+	$(BIN)/autogen-persist demo
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest
+
+check: lint types test
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/ready
+	$(BIN)/mypy
+
+# The same scenarios in every distribution that ships `import autogen`.
+compat: $(COMPAT:%=compat-%)
+compat-%: .compat/%/ready
+	.compat/$*/bin/python -m pytest tests/compat
+
+bench: $(VENV)/bench-ready
+	$(BIN)/python -m benchmarks
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt \
+	  --group dev -e '.[pyautogen,postgres]'
+	touch $@
+
+$(VENV)/bench-ready: $(VENV)/ready
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group bench
+	touch $@
+
+.compat/%/ready: tests/compat/environments/%.txt pyproject.toml $(VENV)/ready
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .compat/$*
+	$(BIN)/uv pip install --quiet --python .compat/$*/bin/python -r $< -e '.[postgres]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .compat dist

@@ -1,0 +1,62 @@
+"""Persistence for AutoGen group chats: every message journaled, once, durably."""
+
+from typing import TYPE_CHECKING, Any
+
+from autogen_persist.errors import AutoGenNotFound as AutoGenNotFound
+from autogen_persist.errors import BadArgument as BadArgument
+from autogen_persist.errors import BadUrl as BadUrl
+from autogen_persist.errors import ExtraMissing as ExtraMissing
+from autogen_persist.errors import JournalUnavailable as JournalUnavailable
+from autogen_persist.errors import NoSuchSession as NoSuchSession
+from autogen_persist.errors import NotJournalable as NotJournalable
+from autogen_persist.errors import PersistError as PersistError
+from autogen_persist.errors import SchemaOutOfDate as SchemaOutOfDate
+from autogen_persist.errors import SessionClosed as SessionClosed
+from autogen_persist.errors import SessionConflict as SessionConflict
+from autogen_persist.persist import instrument as instrument
+from autogen_persist.persist import persist as persist
+from autogen_persist.persist import uninstrument as uninstrument
+from autogen_persist.records import Message as Message
+from autogen_persist.records import Row as Row
+from autogen_persist.session import Session as Session
+from autogen_persist.store import Store as Store
+
+if TYPE_CHECKING:
+    from autogen_persist.chat.persistent import PersistentAgent as PersistentAgent
+    from autogen_persist.chat.persistent import PersistentGroupChat as PersistentGroupChat
+    from autogen_persist.chat.persistent import PersistentMixin as PersistentMixin
+
+__version__ = "0.1.0"
+_NEED_AUTOGEN = ("PersistentAgent", "PersistentGroupChat", "PersistentMixin")
+__all__ = [
+    "AutoGenNotFound",
+    "BadArgument",
+    "BadUrl",
+    "ExtraMissing",
+    "JournalUnavailable",
+    "Message",
+    "NoSuchSession",
+    "NotJournalable",
+    "PersistError",
+    "PersistentAgent",
+    "PersistentGroupChat",
+    "PersistentMixin",
+    "Row",
+    "SchemaOutOfDate",
+    "Session",
+    "SessionClosed",
+    "SessionConflict",
+    "Store",
+    "instrument",
+    "persist",
+    "uninstrument",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Classes that inherit from AutoGen's can only be made where AutoGen is installed.
+    if name in _NEED_AUTOGEN:
+        from autogen_persist.chat import persistent
+
+        return getattr(persistent, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

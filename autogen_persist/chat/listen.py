@@ -1,0 +1,183 @@
+"""Hear each message once, as it is delivered.
+
+A send hook hears what its agent sends; `receive` hears what no hook could: a direct
+call, or a sender that is not ours. A group's message is heard when its speaker sends
+it to the manager; the manager's copies for the other members are the same message.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from autogen_persist.chat import seats
+from autogen_persist.chat.distribution import ASYNC_SEND_HOOK, SEND_HOOK, groupchat_of
+from autogen_persist.chat.seats import Here, Run, here
+
+
+class _Heard(threading.local):
+    """The message a hook heard last: AutoGen delivers it next, in the same thread."""
+
+    sender: Any = None
+    recipient: Any = None
+    message: Any = None
+
+
+_heard = _Heard()
+
+
+def on_send(sender: Any, message: Any, recipient: Any, silent: bool) -> Any:
+    """The `process_message_before_send` hook."""
+    if _is_last(on_send, sender.hook_lists[SEND_HOOK]):
+        _hear_and_note(sender, message, recipient)
+    return message
+
+
+async def on_a_send(sender: Any, message: Any, recipient: Any, silent: bool) -> Any:
+    """The `a_process_message_before_send` hook."""
+    if _is_last(on_a_send, sender.hook_lists[ASYNC_SEND_HOOK]):
+        _hear_and_note(sender, message, recipient)
+    return message
+
+
+seats._hooks.update({SEND_HOOK: on_send, ASYNC_SEND_HOOK: on_a_send})
+
+
+def on_receive(sender: Any, message: Any, recipient: Any) -> None:
+    """Before an agent takes a message in."""
+    same = _heard.sender is sender and _heard.recipient is recipient
+    if same and _heard.message is message:
+        _heard.sender = _heard.recipient = _heard.message = None
+    else:
+        _hear(sender, message, recipient)
+
+
+def _is_last(hook: Any, hooks: list[Any]) -> bool:
+    """Whether other people's hooks have all run.
+
+    One that was registered after us has not. Then we go to the end of the list, which
+    AutoGen is iterating over, and are called again there.
+    """
+    if hooks[-1] is not hook:
+        hooks.append(hook)
+        return False
+    if hooks.index(hook) != len(hooks) - 1:
+        hooks.remove(hook)
+    return True
+
+
+def _hear_and_note(sender: Any, message: Any, recipient: Any) -> None:
+    _hear(sender, message, recipient)
+    _heard.sender, _heard.recipient, _heard.message = sender, recipient, message
+
+
+def _hear(sender: Any, message: Any, recipient: Any) -> None:
+    group = groupchat_of(sender)
+    if group is not None and _is_broadcast(group, message):
+        return
+    run = seats.run_of(sender, recipient)
+    sessions = seats.sessions_of(run, sender, recipient)
+    body = {"content": message} if isinstance(message, str) else message
+    if not sessions or not _is_deliverable(body):
+        return  # nobody's business, or AutoGen is about to raise
+    if seats.seat(sender).resuming or seats.seat(recipient).resuming:
+        return  # `resumed` holds what AutoGen's resume() sends again
+    to_own_group = group is not None and any(agent is recipient for agent in group.agents)
+    if to_own_group and _said_already(sender, body, recipient):
+        return
+    kind = "introduction" if to_own_group and _is_introduction(group, body) else kind_of(body)
+    audience = "group" if to_own_group or groupchat_of(recipient) is not None else "peer"
+    now = _here(run)
+    if now is not None:
+        now.said[sender.name] = now.said.get(sender.name, 0) + 1
+    for session, number in sessions.items():
+        session.message(
+            body,
+            speaker=sender.name,
+            listener=recipient.name,
+            audience=audience,
+            kind=kind,
+            run=number,
+            chat=now.chat if now else "",
+            internal=now.internal if now else False,
+        )
+
+
+def _here(run: Run | None) -> Here | None:
+    now = here.get()
+    return now if now is not None and now.run is run else None
+
+
+def _is_introduction(group: Any, body: Mapping[str, Any]) -> bool:
+    text = body.get("content")
+    return isinstance(text, str) and text.startswith(group.DEFAULT_INTRO_MSG)
+
+
+def _is_broadcast(group: Any, message: Any) -> bool:
+    """Whether the manager passes on the group's newest message, unchanged by its hooks."""
+    messages = group.messages
+    return bool(messages) and (message is messages[-1] or message == messages[-1])
+
+
+def _is_deliverable(body: Any) -> bool:
+    keys = ("content", "function_call", "tool_calls")
+    return isinstance(body, Mapping) and any(body.get(key) is not None for key in keys)
+
+
+def _said_already(manager: Any, body: Mapping[str, Any], listener: Any) -> bool:
+    """An introduction goes to each member in turn: one message, many listeners."""
+    place = seats.seat(manager)
+    said, listeners = place.said or (None, set())
+    again = said == body and id(listener) not in listeners
+    if not again:
+        place.said = (dict(body), listeners := set())
+    listeners.add(id(listener))
+    return again
+
+
+def kind_of(body: Mapping[str, Any]) -> str:
+    """What a message is, by its shape."""
+    if body.get("tool_calls"):
+        return "tool_call"
+    if body.get("function_call"):
+        return "function_call"
+    if body.get("role") == "tool" or body.get("tool_responses"):
+        return "tool_result"
+    if body.get("role") == "function":
+        return "function_result"
+    return "text"
+
+
+def on_resume(manager: Any, past: list[Any]) -> None:
+    """Before AutoGen's resume(): what it is given is journaled unless it is there already.
+
+    The last message is not sent by resume() but opens the chat that follows.
+    """
+    note("resumed", {"messages": len(past)}, manager, manager)
+    for session in seats.sessions_of(seats.run_of(manager, manager), manager, manager):
+        known = {(row.speaker, row.text) for row in session.messages()}
+        for message in past[:-1]:
+            name = str(message.get("name") or manager.name)
+            body = dict(message)
+            if (name, body.get("content") or "") not in known and _is_deliverable(body):
+                session.message(body, speaker=name, listener=manager.name, audience="group",
+                                kind="restored")  # fmt: skip
+
+
+def on_clear(agent: Any, peer: Any, preserve: int | None) -> None:
+    """Before an agent forgets: worth a line only where there is something to forget."""
+    histories = agent.chat_messages
+    lost = histories.get(peer) if peer is not None else any(histories.values())
+    if lost:
+        body = {"preserve": preserve, "peer": getattr(peer, "name", None)}
+        note("clear_history", body, agent, peer or agent)
+
+
+def note(kind: str, body: Mapping[str, Any], agent: Any, other: Any) -> None:
+    """Journal an event in the sessions of a pair of agents."""
+    run = seats.run_of(agent, other)
+    now = _here(run)
+    for session, number in seats.sessions_of(run, agent, other).items():
+        session.event(kind, body, speaker=agent.name, listener=other.name,
+                      run=number, chat=now.chat if now else "")  # fmt: skip

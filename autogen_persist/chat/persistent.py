@@ -1,0 +1,83 @@
+"""Drop-in subclasses: persisted by construction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autogen_persist.chat.distribution import load
+from autogen_persist.persist import persist
+from autogen_persist.session import Session
+
+_autogen = load()
+_OPTIONS = ("session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade")
+
+
+def _split(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Take our options out of AutoGen's."""
+    return {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
+
+
+class PersistentMixin:
+    """Persists whatever agent class stands behind it.
+
+        class Coder(PersistentMixin, AssistantAgent): ...
+
+    Takes the options of `persist` beside those of the agent. Without a session_id the
+    session is `agent-<name>`, so that the agent finds itself again after a restart.
+    """
+
+    session: Session
+
+    def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
+        options = _split(kwargs)
+        options.setdefault("session_id", f"agent-{name}")
+        super().__init__(name, *args, **kwargs)
+        self.session = persist(self, **options)
+
+    def receive(
+        self, message: Any, sender: Any = None, request_reply: bool | None = None,
+        silent: bool | None = False,
+    ) -> Any:  # fmt: skip
+        """As AutoGen's; without a sender, as if a person had spoken and waits for an answer."""
+        if sender is None:
+            sender, request_reply = self._person(), True if request_reply is None else request_reply
+        return super().receive(message, sender, request_reply, silent)  # type: ignore[misc]
+
+    async def a_receive(
+        self, message: Any, sender: Any = None, request_reply: bool | None = None,
+        silent: bool | None = False,
+    ) -> Any:  # fmt: skip
+        if sender is None:
+            sender, request_reply = self._person(), True if request_reply is None else request_reply
+        return await super().a_receive(message, sender, request_reply, silent)  # type: ignore[misc]
+
+    def _person(self) -> Any:
+        """The one who speaks when no sender is given: always the same, and never answers."""
+        person = self.__dict__.get("_persistent_person")
+        if person is None:
+            person = _autogen.ConversableAgent(
+                "user", llm_config=False, human_input_mode="NEVER", max_consecutive_auto_reply=0,
+                code_execution_config=False,
+            )  # fmt: skip
+            self.__dict__["_persistent_person"] = person
+        return person
+
+
+class PersistentAgent(PersistentMixin, _autogen.ConversableAgent):
+    """A ConversableAgent whose chats are journaled."""
+
+
+class PersistentGroupChat(_autogen.GroupChat):
+    """A GroupChat whose messages are journaled, whichever manager runs it.
+
+    Takes everything GroupChat takes, and the options of `persist`.
+    """
+
+    session: Session
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        options = _split(kwargs)
+        if len(args) < 2:
+            kwargs.setdefault("messages", [])  # a required field in AutoGen 0.2
+        super().__init__(*args, **kwargs)
+        self.session = persist(self, **options)

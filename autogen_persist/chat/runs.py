@@ -1,0 +1,126 @@
+"""Where a top-level chat begins, and why it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from autogen_persist.chat import seats
+from autogen_persist.chat.distribution import groupchat_of
+from autogen_persist.chat.seats import Here, Run, here
+
+selecting: ContextVar[bool] = ContextVar("autogen_persist_selecting", default=False)
+"""True while a group chooses its next speaker: what is said then is internal."""
+_INTERRUPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
+
+
+class Chat:
+    """Around one `initiate_chat`: begins a run, or is part of the one that runs.
+
+    Where no session listens it does nothing at all.
+    """
+
+    def __init__(self, sender: Any, recipient: Any, opening: Mapping[str, Any]) -> None:
+        self._sender, self._recipient, self._opening = sender, recipient, opening
+        self._begun: Run | None = None
+        self._token: Any = None
+        self._verdicts: list[_Verdict] = []
+
+    def __enter__(self) -> None:
+        run = self._find_run()
+        if run is None:
+            return
+        run.admit(self._sender)
+        run.admit(self._recipient)
+        now = Here(run, run.name_chat(self._sender, self._recipient), selecting.get())
+        self._token, self._here = here.set(now), now
+        if self._begun:
+            self._verdicts = [_Verdict(agent) for agent in (self._sender, self._recipient)]
+            self._note("run_started", {"opening": dict(self._opening), "roster": run.roster()})
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+        if self._token is None:
+            return
+        here.reset(self._token)
+        if self._begun:
+            verdicts = [verdict.end() for verdict in self._verdicts]
+            self._begun.end()
+            self._note("run_ended", self._ending(error, any(verdicts)))
+            for session in self._begun.sessions:
+                if not session.closed:
+                    session.flush()
+
+    def _find_run(self) -> Run | None:
+        now = here.get()
+        pair = (self._sender, self._recipient)
+        if now is not None and (selecting.get() or not now.run.agents.isdisjoint(pair)):
+            return now.run
+        sessions = seats.owners(*pair)
+        if sessions:
+            self._begun = Run(sessions)
+            return self._begun
+        return now.run if now is not None else seats.run_of(*pair)
+
+    def _note(self, kind: str, body: Mapping[str, Any]) -> None:
+        assert self._begun is not None
+        for session, number in self._begun.numbers.items():
+            if not session.closed:
+                session.event(kind, body, speaker=self._sender.name,
+                              listener=self._recipient.name, run=number,
+                              chat=self._here.chat)  # fmt: skip
+
+    def _ending(self, error: BaseException | None, terminated: bool) -> dict[str, Any]:
+        if isinstance(error, _INTERRUPTIONS):
+            return {"reason": "interrupted", "error": type(error).__name__}
+        if error is not None:
+            return {"reason": "exception", "error": f"{type(error).__name__}: {error}"[:500]}
+        return {"reason": "terminated" if terminated else self._limit() or "no_reply"}
+
+    def _limit(self) -> str | None:
+        """The limit that ended the chat, if one did."""
+        group = groupchat_of(self._recipient)
+        if group is not None:
+            rounds = sum(n for name, n in self._here.said.items() if name != self._recipient.name)
+            return "max_round" if rounds >= group.max_round else None
+        turns = self._opening.get("max_turns")
+        if isinstance(turns, int) and self._here.said.get(self._sender.name, 0) >= turns:
+            return "max_turns"
+        pairs = ((self._sender, self._recipient), (self._recipient, self._sender))
+        return "max_auto_reply" if any(_at_limit(*pair) for pair in pairs) else None
+
+
+def _at_limit(agent: Any, peer: Any) -> bool:
+    try:
+        return bool(
+            agent._consecutive_auto_reply_counter[peer] >= agent._max_consecutive_auto_reply_dict[peer]
+        )
+    except (AttributeError, KeyError):  # an agent that counts otherwise
+        return False
+
+
+class _Verdict:
+    """Remembers what an agent's termination check said last.
+
+    Asking it again could have side effects, so we stand beside it for the length of a run.
+    """
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+        self._check = getattr(agent, "_is_termination_msg", None)
+        self._last = False
+        if self._check is not None:
+            agent._is_termination_msg = self._ask
+
+    def _ask(self, message: Any) -> Any:
+        assert self._check is not None
+        answer = self._check(message)
+        self._last = bool(answer)
+        return answer
+
+    def end(self) -> bool:
+        # Somebody may have set another check in the meantime; that one stays.
+        if getattr(self._agent, "_is_termination_msg", None) == self._ask:
+            self._agent._is_termination_msg = self._check
+        return self._last

@@ -1,0 +1,207 @@
+"""Where every hook is blind: the few methods that are wrapped while a session is open.
+
+They are wrapped on AutoGen's classes, not on objects: a manager runs a copy of its
+GroupChat, and agents are built in the middle of a chat. A wrapper that has nothing to
+tell calls the original at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from autogen_persist.chat import listen, seats
+from autogen_persist.chat.distribution import load
+from autogen_persist.chat.runs import Chat, selecting
+from autogen_persist.session import Session
+
+_lock = threading.Lock()
+_originals: list[tuple[type, str, Any]] = []
+_users: set[Session] = set()
+_instrumented: Session | None = None
+
+
+def use(session: Session) -> None:
+    """Keep the seam in place until this session is closed."""
+    with _lock:
+        _users.add(session)
+        session.on_close = _let_go
+        if not _originals:
+            _install()
+
+
+def _let_go(session: Session) -> None:
+    global _instrumented
+    with _lock:
+        _users.discard(session)
+        if _instrumented is session:
+            _instrumented = None
+        if not _users:
+            while _originals:
+                owner, name, original = _originals.pop()
+                setattr(owner, name, original)
+
+
+def instrumented() -> Session | None:
+    """The session that agents join as they are built."""
+    return _instrumented
+
+
+def instrument_with(session: Session) -> None:
+    global _instrumented
+    use(session)
+    _instrumented = session
+
+
+def _install() -> None:
+    autogen = load()
+    agent, manager, group = autogen.ConversableAgent, autogen.GroupChatManager, autogen.GroupChat
+    _before(agent, "receive", _hear)
+    _before(agent, "a_receive", _hear)
+    _before(agent, "clear_history", _forget)
+    _around(agent, "__init__", _Build)
+    _around(agent, "initiate_chat", _chat)
+    _around(agent, "a_initiate_chat", _chat)
+    _before(manager, "_prepare_chat", _prepare)
+    _around(manager, "clear_agents_history", _ClearGroup)
+    _around(manager, "resume", _Resume)
+    _around(manager, "a_resume", _Resume)
+    _around(group, "select_speaker", _Select)
+    _around(group, "a_select_speaker", _Select)
+
+
+def _before(owner: type, name: str, act: Callable[..., None]) -> None:
+    """Call `act` with a method's arguments, then the method."""
+
+    def wrap(original: Any) -> Any:
+        if inspect.iscoroutinefunction(original):
+
+            async def a_wrapper(*args: Any, **kwargs: Any) -> Any:
+                act(*args, **kwargs)
+                return await original(*args, **kwargs)
+
+            return a_wrapper
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            act(*args, **kwargs)
+            return original(*args, **kwargs)
+
+        return wrapper
+
+    _replace(owner, name, wrap)
+
+
+def _around(owner: type, name: str, context: Callable[..., Any]) -> None:
+    """Call a method inside the context manager that `context` makes of its arguments."""
+
+    def wrap(original: Any) -> Any:
+        if inspect.iscoroutinefunction(original):
+
+            async def a_wrapper(*args: Any, **kwargs: Any) -> Any:
+                with context(*args, **kwargs):
+                    return await original(*args, **kwargs)
+
+            return a_wrapper
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with context(*args, **kwargs):
+                return original(*args, **kwargs)
+
+        return wrapper
+
+    _replace(owner, name, wrap)
+
+
+def _replace(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
+    original = owner.__dict__.get(name)
+    if original is not None:
+        _originals.append((owner, name, original))
+        setattr(owner, name, functools.wraps(original)(wrap(original)))
+
+
+# What stands before each method: the parameters are the method's own.
+
+
+def _hear(self: Any, message: Any, sender: Any, *_: Any, **__: Any) -> None:
+    listen.on_receive(sender, message, self)
+
+
+def _forget(
+    self: Any, recipient: Any = None, nr_messages_to_preserve: int | None = None, **_: Any
+) -> None:
+    listen.on_clear(self, recipient, nr_messages_to_preserve)
+
+
+def _prepare(self: Any, recipient: Any, clear_history: bool, *_: Any, **__: Any) -> None:
+    if clear_history and self.groupchat.messages:
+        listen.note("clear_group", {"preserve": 0}, self, recipient)
+
+
+# What stands around each method.
+
+
+def _chat(self: Any, recipient: Any, *args: Any, **kwargs: Any) -> Chat:
+    names = ("clear_history", "silent", "cache", "max_turns", "summary_method", "summary_args",
+             "message")  # fmt: skip
+    given = dict(zip(names, args, strict=False)) | kwargs
+    told = ("message", "max_turns", "clear_history", "carryover")
+    return Chat(self, recipient, {name: given[name] for name in told if name in given})
+
+
+class _Build:
+    """A new agent joins the session of an instrumented process."""
+
+    def __init__(self, agent: Any, *_: Any, **__: Any) -> None:
+        self._agent = agent
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None and _instrumented is not None:
+            seats.join([self._agent], _instrumented)
+
+
+class _Select:
+    """What a group says to choose its next speaker is internal."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self._token: Any = None
+
+    def __enter__(self) -> None:
+        self._token = selecting.set(True)
+
+    def __exit__(self, *_: Any) -> None:
+        selecting.reset(self._token)
+
+
+class _ClearGroup:
+    """'CLEAR HISTORY' in a reply: the group's own list is cut as well."""
+
+    def __init__(self, manager: Any, reply: Any, groupchat: Any) -> None:
+        self._manager, self._group = manager, groupchat
+        self._before = len(groupchat.messages)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: Any) -> None:
+        kept = len(self._group.messages)
+        if kept != self._before:
+            listen.note("clear_group", {"preserve": kept}, self._manager, self._manager)
+
+
+class _Resume:
+    """AutoGen's resume() sends the past again: it is noted once, not message by message."""
+
+    def __init__(self, manager: Any, messages: Any, *_: Any, **__: Any) -> None:
+        self._manager, self._messages = manager, messages
+
+    def __enter__(self) -> None:
+        past = [] if isinstance(self._messages, str) else list(self._messages)
+        listen.on_resume(self._manager, past)
+        seats.seat(self._manager).resuming = True
+
+    def __exit__(self, *_: Any) -> None:
+        seats.seat(self._manager).resuming = False

@@ -1,0 +1,186 @@
+"""Who belongs to which session.
+
+An agent has a seat in a session because somebody persisted it (`owned`), because its
+group was persisted (`member`), or for the length of a run that it takes part in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from autogen_persist.chat.distribution import (
+
+
+    groupchat_of,
+    hooks_of,
+    roster_entry,
+)
+from autogen_persist.session import Session
+
+_CHAT_MARK = "_autogen_persist_session"
+
+
+class Seat:
+    """What we know of one agent."""
+
+    __slots__ = ("member", "owned", "resuming", "run", "said")
+
+    def __init__(self) -> None:
+        self.owned: Session | None = None
+        self.member: list[Session] = []
+        self.run: Run | None = None
+        self.said: tuple[dict[str, Any], set[int]] | None = None
+        """Of a manager: what it told its group last, and the members that heard it."""
+        self.resuming = False
+        """Of a manager: AutoGen's resume() is sending the past again."""
+
+
+class Run:
+    """One top-level chat, with all the chats inside it."""
+
+    def __init__(self, sessions: Iterable[Session]) -> None:
+        self.numbers = {session: session.next_run() for session in sessions}
+        self.agents: set[Any] = set()
+        self.chats: dict[str, int] = {}
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        return tuple(self.numbers)
+
+    def name_chat(self, sender: Any, recipient: Any) -> str:
+        """'user>manager', and 'user>manager#2' for the second one in this run."""
+        name = f"{sender.name}>{recipient.name}"
+        self.chats[name] = self.chats.get(name, 0) + 1
+        return name if self.chats[name] == 1 else f"{name}#{self.chats[name]}"
+
+    def admit(self, agent: Any) -> None:
+        """Give an agent, and the group it manages, a seat until the run ends."""
+        for each in (agent, *members(agent)):
+            if each not in self.agents:
+                self.agents.add(each)
+                seat(each).run = self
+                listen_to(each)
+
+    def end(self) -> None:
+        for agent in self.agents:
+            if seat(agent).run is self:
+                seat(agent).run = None
+
+    def roster(self) -> list[dict[str, Any]]:
+        return sorted(map(roster_entry, self.agents), key=lambda entry: str(entry["name"]))
+
+
+class Here:
+    """Where in a run the running code is: found through a context variable."""
+
+    __slots__ = ("chat", "internal", "run", "said")
+
+    def __init__(self, run: Run, chat: str, internal: bool) -> None:
+        self.run, self.chat, self.internal = run, chat, internal
+        self.said: dict[str, int] = {}
+        """How often each agent spoke in this chat."""
+
+
+here: ContextVar[Here | None] = ContextVar("autogen_persist_here", default=None)
+_seats: WeakKeyDictionary[Any, Seat] = WeakKeyDictionary()
+_hooks: dict[str, Any] = {}
+"""Our hooks by the name of the list they go into; `listen` fills it."""
+
+
+def seat(agent: Any) -> Seat:
+    found = _seats.get(agent)
+    if found is None:
+        found = _seats[agent] = Seat()
+    return found
+
+
+def members(agent: Any) -> list[Any]:
+    """The agents of the group that this agent manages; none if it manages none."""
+    group = groupchat_of(agent)
+    return list(group.agents) if group is not None else []
+
+
+def listen_to(agent: Any) -> None:
+    """Register our hooks with an agent, once."""
+    lists = hooks_of(agent)
+    for name, hook in _hooks.items():
+        if name in lists and hook not in lists[name]:
+            agent.register_hook(name, hook)
+
+
+def sit(agent: Any, session: Session) -> None:
+    """Somebody persisted this agent, or the group that it manages."""
+    seat(agent).owned = session
+    listen_to(agent)
+    join(members(agent), session)
+
+
+def join(agents: Iterable[Any], session: Session) -> None:
+    """Members of a persisted group, and agents built in an instrumented process."""
+    for agent in agents:
+        if session not in seat(agent).member:
+            seat(agent).member.append(session)
+        listen_to(agent)
+
+
+def mark(chat: Any, session: Session) -> None:
+    """A persisted GroupChat whose manager is built later.
+
+    The mark is an attribute because a GroupChat cannot be hashed, and managers copy it.
+    """
+    setattr(chat, _CHAT_MARK, session)
+    join(chat.agents, session)
+
+
+def owner(target: Any) -> Session | None:
+    """The open session that a target was given to, if any."""
+    group = groupchat_of(target)
+    if group is None and not hooks_of(target):
+        return _open(getattr(target, _CHAT_MARK, None))
+    of_chat = _open(getattr(group, _CHAT_MARK, None)) if group is not None else None
+    return _open(seat(target).owned) or of_chat
+
+
+def owners(sender: Any, recipient: Any) -> tuple[Session, ...]:
+    """Whose chat this is: a group's own session before those of its members."""
+    for agent in (recipient, sender):
+        if groupchat_of(agent) is not None and (session := owner(agent)):
+            return (session,)
+    owned = [owner(agent) for agent in (sender, recipient)]
+    if not any(owned) and (inside := members(recipient)):
+        owned = [owner(agent) for agent in inside]
+    if any(owned):
+        return _distinct(owned)
+    around = [sender, recipient, *members(recipient)]
+    return _distinct(session for agent in around for session in seat(agent).member)
+
+
+def run_of(sender: Any, recipient: Any) -> Run | None:
+    """The run that this pair is in: by the running code, else by the agents.
+
+    Context variables are lost where AutoGen hands work to a thread.
+    """
+    now = here.get()
+    if now is not None and (sender in now.run.agents or recipient in now.run.agents):
+        return now.run
+    return seat(sender).run or seat(recipient).run
+
+
+def sessions_of(run: Run | None, sender: Any, recipient: Any) -> dict[Session, int]:
+    """The open sessions that hear this pair, with the number of the run in each."""
+    if run is not None:
+        return {session: n for session, n in run.numbers.items() if not session.closed}
+    return dict.fromkeys(owners(sender, recipient), 0)
+
+
+def _open(session: Session | None) -> Session | None:
+    return session if session is not None and not session.closed else None
+
+
+def _distinct(sessions: Iterable[Session | None]) -> tuple[Session, ...]:
+    return tuple(dict.fromkeys(s for s in sessions if _open(s) is not None))  # type: ignore[misc]
+
+

@@ -1,0 +1,129 @@
+"""Every error that autogen-persist raises.
+
+PersistError
+├── AutoGenNotFound          no classic AutoGen in this environment
+├── BadUrl                   the database address cannot be used
+├── ExtraMissing             an optional package is not installed
+├── SchemaOutOfDate          the database was written by another release
+├── SessionConflict          the target already belongs to another session
+├── SessionClosed            the session was closed
+├── NoSuchSession            nothing is journaled under this id
+├── NotJournalable           strict=True and JSON cannot hold a value
+├── BadArgument              an argument has a value outside its range
+└── JournalUnavailable       the database did not take the message
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class PersistError(Exception):
+    """The root: `except PersistError` catches all of ours and nothing else."""
+
+
+class AutoGenNotFound(PersistError):
+    """No distribution of the classic AutoGen API can be imported."""
+
+    def __init__(self, *, found: str, command: str) -> None:
+        self.found = found
+        super().__init__(
+            f"This needs the classic AutoGen API (`import autogen` with ConversableAgent and "
+            f"GroupChat); found {found}. Run `{command}`, then start again."
+        )
+
+
+class BadUrl(PersistError):
+    """The database address cannot be used."""
+
+    def __init__(self, *, url: str, why: str) -> None:
+        super().__init__(
+            f"{url!r} cannot hold a journal: {why}. Expected a path such as 'chats.db', "
+            f"'sqlite:///chats.db', or 'postgresql://user@host/database'."
+        )
+
+
+class ExtraMissing(PersistError):
+    """An optional package is not installed."""
+
+    def __init__(self, *, package: str, extra: str, what: str) -> None:
+        super().__init__(
+            f"{what} needs the package {package}, which is not installed. "
+            f"Run `pip install 'autogen-persist[{extra}]'`, then start again."
+        )
+
+
+class SchemaOutOfDate(PersistError):
+    """The database was written by an older or newer release, or holds no journal yet."""
+
+    def __init__(self, *, found: str | None, wanted: str, url: str, newer: bool = False) -> None:
+        self.found, self.wanted = found, wanted
+        remedy = (
+            "It was written by a newer release: run `pip install -U autogen-persist`, then "
+            if newer
+            else f"Run `autogen-persist db upgrade --url '{url}'`, then "
+        )
+        super().__init__(
+            f"{url} is at schema {found or 'none'}, this release needs {wanted}. "
+            f"{remedy}start again."
+        )
+
+
+class SessionConflict(PersistError):
+    """The target already belongs to another session."""
+
+    def __init__(self, *, target: str, has: str, wanted: str) -> None:
+        super().__init__(
+            f"{target} already writes to session {has!r}, so it cannot also write to {wanted!r}. "
+            f"Call close() on the first session, or build a new chat for the second."
+        )
+
+
+class SessionClosed(PersistError):
+    """The session was closed."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"Session {session_id!r} is closed. Call persist(target, session_id={session_id!r}) "
+            f"to open it again."
+        )
+
+
+class NoSuchSession(PersistError):
+    """Nothing is journaled under this id."""
+
+    def __init__(self, *, session_id: str, nearest: Sequence[str], url: str) -> None:
+        hint = f"Did you mean {', '.join(nearest)}? " if nearest else ""
+        super().__init__(
+            f"{url} holds no session {session_id!r}. {hint}"
+            f"`autogen-persist sessions --url '{url}'` lists what is there."
+        )
+
+
+class NotJournalable(PersistError):
+    """strict=True, and a message holds a value that JSON cannot."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(
+            f"The message holds what JSON cannot: {'; '.join(problems)}. Send text, numbers, lists, "
+            f"dicts, bytes or pydantic models, or persist(..., strict=False) to journal it as text."
+        )
+
+
+class BadArgument(PersistError, ValueError):
+    """An argument has a value outside its range."""
+
+    def __init__(self, name: str, value: object, expected: str) -> None:
+        super().__init__(f"{name}={value!r}: expected {expected}.")
+
+
+class JournalUnavailable(PersistError):
+    """The database did not take the message, after all retries; the chat stops here."""
+
+    def __init__(self, *, url: str, why: str, unwritten: int) -> None:
+        self.unwritten = unwritten
+        super().__init__(
+            f"{url} did not take {unwritten} row{'s' if unwritten != 1 else ''}: {why}. "
+            f"What was acknowledged before is safe. Repair the database and start again, or use "
+            f"persist(..., on_error='continue') to let chats go on while it is away."
+        )

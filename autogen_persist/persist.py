@@ -1,0 +1,115 @@
+"""The front door: from a chat that AutoGen runs to a journal in a database."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from autogen_persist.errors import BadArgument, SessionConflict
+from autogen_persist.session import Session, is_off, open_session
+from autogen_persist.store.store import PATIENCE
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+    from sqlalchemy.engine import URL
+
+    from autogen_persist.store import Store
+
+    Address = str | os.PathLike[str] | URL | Engine | Store | None
+
+
+def persist(
+    target: Any,
+    *,
+    session_id: str | None = None,
+    url: Address = None,
+    durability: str = "full",
+    on_error: str = "stop",
+    strict: bool = False,
+    namespace: str = "default",
+    upgrade: bool | None = None,
+    patience: float = PATIENCE,
+) -> Session:
+    """Journal every message of a chat.
+
+    target: a GroupChatManager, a GroupChat that gets its manager later, or a
+        ConversableAgent for chats of two.
+    session_id: the journal's name; a new, sortable one is made up without it.
+    url: a SQLAlchemy URL, a path, an Engine or a Store; default: AUTOGEN_PERSIST_URL, else
+        `autogen_persist.db` in the working directory.
+    durability: 'full' commits and syncs each message before anyone hears it, 'normal'
+        leaves the sync to the operating system (SQLite), 'behind' commits in groups, and a
+        kill can lose the last 64 rows.
+    on_error: what a failing database does to the chat: 'stop' it with JournalUnavailable,
+        or 'continue' with the messages kept in memory until the database is back.
+    strict: raise where JSON cannot hold a value, instead of journaling its type and text.
+    namespace: whose learnings these are.
+    upgrade: True brings an older schema up to date; a fresh SQLite file is always set up.
+    patience: seconds for which a failing database is tried again.
+    """
+    from autogen_persist.chat import seam, seats
+    from autogen_persist.chat.distribution import describe, load
+
+    autogen = load()
+    is_chat = isinstance(target, autogen.GroupChat)
+    if not is_chat and not isinstance(target, autogen.ConversableAgent):
+        raise BadArgument(
+            "target", type(target).__name__,
+            "a GroupChatManager, a GroupChat or a ConversableAgent",
+        )  # fmt: skip
+    known = seats.owner(target)
+    if known is not None and session_id in (None, known.id):
+        return known
+    if known is not None:
+        name = type(target).__name__ if is_chat else target.name
+        raise SessionConflict(target=name, has=known.id, wanted=str(session_id))
+    session = open_session(
+        session_id, url=url, durability=durability, on_error=on_error, strict=strict,
+        namespace=namespace, upgrade=upgrade, patience=patience, process=describe(),
+    )  # fmt: skip
+    if not is_off():
+        seam.use(session)
+        (seats.mark if is_chat else seats.sit)(target, session)
+    return session
+
+
+def instrument(
+    *,
+    session_id: str | None = None,
+    url: Address = None,
+    durability: str = "full",
+    on_error: str = "stop",
+    strict: bool = False,
+    namespace: str = "default",
+    upgrade: bool | None = None,
+    patience: float = PATIENCE,
+) -> Session:
+    """Journal every agent and chat that this process builds from now on, in one session.
+
+    The options are those of `persist`. `uninstrument()` takes it back.
+    """
+    from autogen_persist.chat import seam
+    from autogen_persist.chat.distribution import describe
+
+    process = describe()
+    known = seam.instrumented()
+    if known is not None and session_id in (None, known.id):
+        return known
+    if known is not None:
+        raise SessionConflict(target="this process", has=known.id, wanted=str(session_id))
+    session = open_session(
+        session_id, url=url, durability=durability, on_error=on_error, strict=strict,
+        namespace=namespace, upgrade=upgrade, patience=patience, process=process,
+    )  # fmt: skip
+    if not is_off():
+        seam.instrument_with(session)
+    return session
+
+
+def uninstrument() -> None:
+    """Close the session of `instrument()`; agents work on as AutoGen made them."""
+    from autogen_persist.chat import seam
+
+    session = seam.instrumented()
+    if session is not None:
+        session.close()

@@ -1,0 +1,99 @@
+"""What is in a journal, as values. They know neither SQL nor AutoGen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+Body = Mapping[str, Any]
+
+
+class Row(NamedTuple):
+    """One line of a journal: a message or an event.
+
+    A NamedTuple, because twenty thousand of them are made when a chat is read back.
+    """
+
+    session_id: str
+    pos: int
+    """1, 2, 3… over all rows of a session, without a gap: the order of the digest chain."""
+    seq: int | None
+    """1, 2, 3… over its messages, without a gap: what people cite. None for other rows."""
+    run: int
+    """Which top-level chat of the session this belongs to; 0 outside of any."""
+    chat: str
+    """Which conversation within the run, as 'initiator>recipient', '#2' when it is the second."""
+    type: str
+    """'message' or 'event'."""
+    kind: str
+    """Of a message: text, tool_call, tool_result, function_call, function_result, introduction,
+    restored. Of an event: process, run_started, run_ended, clear_history, clear_group, resumed."""
+    speaker: str
+    listener: str
+    """Whom it was said to: the manager of a group, or a single agent."""
+    audience: str
+    """'group' or 'peer'; empty for events."""
+    internal: bool
+    """Chatter of AutoGen's own machinery (speaker selection), which a transcript may hide."""
+    micros: int
+    """Microseconds since 1970 in UTC; see `at`."""
+    body: Body
+    """The AutoGen message as it was delivered, so that restoring is the identity."""
+    digest: bytes
+    """Chains this row to the one before it."""
+
+    @property
+    def at(self) -> datetime:
+        """When it was journaled, in UTC, to the microsecond."""
+        return _EPOCH + timedelta(microseconds=self.micros)
+
+    @property
+    def text(self) -> str:
+        """The words of the message; '' where it has none."""
+        content = self.body.get("content")
+        if isinstance(content, list):
+            parts = (p.get("text", "") for p in content if isinstance(p, dict))
+            return "\n".join(p for p in parts if isinstance(p, str) and p)
+        return content if isinstance(content, str) else ""
+
+
+Message = Row
+"""A row whose `seq` is a number: what `session.messages()` lists."""
+
+
+class Draft(NamedTuple):
+    """A row before it has its place: what a listener hands to the journal."""
+
+    run: int
+    chat: str
+    type: str
+    kind: str
+    speaker: str
+    listener: str
+    audience: str
+    internal: bool
+    micros: int
+    content: bytes
+    """The body as JSON text in UTF-8."""
+
+
+class SessionRecord(NamedTuple):
+    """One session, as the list of sessions shows it."""
+
+    id: str
+    namespace: str
+    created_micros: int
+    updated_micros: int
+    rows: int
+    messages: int
+    runs: int
+
+    @property
+    def created(self) -> datetime:
+        return _EPOCH + timedelta(microseconds=self.created_micros)
+
+    @property
+    def updated(self) -> datetime:
+        return _EPOCH + timedelta(microseconds=self.updated_micros)

@@ -1,0 +1,75 @@
+"""From an address to an engine: defaults, pragmas, and no password in any text."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from autogen_persist.errors import BadUrl, ExtraMissing
+
+DEFAULT_URL = "sqlite:///autogen_persist.db"
+BUSY_MS = 30_000
+"""How long SQLite waits for another process's transaction before it says 'locked'."""
+
+
+def resolve(url: str | os.PathLike[str] | URL | None) -> URL:
+    """The database meant: a URL or a path, else AUTOGEN_PERSIST_URL, else a file right here."""
+    given = url or os.environ.get("AUTOGEN_PERSIST_URL") or DEFAULT_URL
+    if isinstance(given, URL):
+        return _checked(given)
+    address = os.fspath(given)
+    if "://" not in address:
+        address = f"sqlite:///{address}"
+    try:
+        return _checked(make_url(address))
+    except (ArgumentError, ValueError) as error:
+        # The text may hold a password and did not parse, so none of it can be shown.
+        scheme = address.partition("://")[0]
+        raise BadUrl(url=f"{scheme}://…", why="it is not a database URL") from error
+
+
+def _checked(url: URL) -> URL:
+    backend = url.get_backend_name()
+    if backend in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise BadUrl(url=shown(url), why=f"{backend} is neither SQLite nor PostgreSQL")
+    if not url.database or url.database == ":memory:":
+        raise BadUrl(url=shown(url), why="a database in memory forgets when the process ends")
+    if not url.database.startswith("file:"):
+        # An absolute path names the same file after os.chdir, and in every error.
+        url = url.set(database=str(Path(url.database).expanduser().absolute()))
+    return url
+
+
+def shown(url: URL) -> str:
+    """The address as it may be printed: the driver and the password are nobody's business."""
+    query = {k: ("***" if "pass" in k.lower() else v) for k, v in url.query.items()}
+    url = url.set(drivername=url.get_backend_name(), query=query)
+    return url.render_as_string(hide_password=True)
+
+
+def open_engine(url: URL) -> Engine:
+    """An engine in autocommit: every transaction is opened in so many words."""
+    try:
+        if url.get_backend_name() == "sqlite":
+            engine = create_engine(url, isolation_level="AUTOCOMMIT", pool_size=4, max_overflow=16)
+            event.listen(engine, "connect", set_pragmas)
+            return engine
+        return create_engine(url, isolation_level="AUTOCOMMIT", pool_pre_ping=True)
+    except (ImportError, NoSuchModuleError) as error:
+        raise ExtraMissing(package="psycopg", extra="postgres", what="PostgreSQL") from error
+
+
+def set_pragmas(connection: Any, _record: Any = None) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()

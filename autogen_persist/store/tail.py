@@ -1,0 +1,147 @@
+"""Rows on their way into the journal, when the chat does not wait for each commit."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from pathlib import Path
+
+from autogen_persist.errors import JournalUnavailable
+from autogen_persist.records import Draft
+from autogen_persist.store.journal import Journal
+
+log = logging.getLogger("autogen_persist")
+
+WINDOW = 64
+"""durability='behind': the most rows that a kill can lose."""
+LINGER = 0.02
+"""…and the seconds for which one of them waits for company."""
+MOST_WAITING = 10_000
+"""on_error='continue': the most rows kept in memory while the database is away."""
+PROBE = 1.0
+"""Seconds between two looks for a database that is away."""
+
+
+class Tail:
+    """A bounded queue in front of a journal, in the order of arrival.
+
+    `behind` groups rows into one commit: a background thread writes what has waited for
+    LINGER, and the chat's own thread writes when WINDOW rows wait. So the window is a
+    bound, even beside Python that never lets another thread run.
+    `forgiving` keeps rows in memory while the database is away, and says so.
+    """
+
+    def __init__(self, journal: Journal, *, behind: bool, forgiving: bool) -> None:
+        self._journal = journal
+        self._behind = behind
+        self._forgiving = forgiving
+        self._reset()
+
+    def _reset(self) -> None:
+        self._waiting: list[Draft] = []
+        self._writing = threading.RLock()
+        self._arrived = threading.Event()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._failure: JournalUnavailable | None = None
+
+    forget = _reset
+    """In a forked child: what waits is the parent's to write."""
+
+    @property
+    def away(self) -> bool:
+        """Whether the database failed and rows are kept in memory."""
+        return self._failure is not None
+
+    def write(self, draft: Draft) -> None:
+        if self._failure is not None:
+            self._refuse_when_full()
+        self._waiting.append(draft)
+        if self._failure is None and (not self._behind or len(self._waiting) >= WINDOW):
+            self.flush()
+        elif not self._arrived.is_set():
+            self._start()
+            self._arrived.set()
+
+    def flush(self, *, patience: float | None = None) -> None:
+        """Write all that waits. Raises if it cannot be written and nobody forgives that."""
+        with self._writing:
+            batch = self._waiting[:]
+            if not batch:
+                return
+            try:
+                self._journal.append(batch, patience=patience)
+            except JournalUnavailable as error:
+                self._lost_touch(error)
+                return
+            del self._waiting[: len(batch)]
+            if self._failure is not None:
+                self._failure = None
+                log.warning("%s: the database is back, %d rows written late", self._name, len(batch))
+
+    def close(self) -> None:
+        """Write what waits; what cannot be written goes to a file, and the log says where."""
+        self._stop.set()
+        self._arrived.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=60)
+        try:
+            self.flush()
+        finally:
+            if self._waiting:
+                self._save()
+
+    @property
+    def _name(self) -> str:
+        return f"session {self._journal.session_id!r}"
+
+    def _refuse_when_full(self) -> None:
+        if not self._forgiving:
+            assert self._failure is not None
+            raise self._failure
+        if len(self._waiting) >= MOST_WAITING:
+            raise JournalUnavailable(
+                url=self._journal.url,
+                why=f"away for so long that {MOST_WAITING} rows wait in memory",
+                unwritten=len(self._waiting),
+            )
+
+    def _lost_touch(self, error: JournalUnavailable) -> None:
+        first, self._failure = self._failure is None, error
+        if not self._forgiving:
+            raise error
+        if first:
+            log.error("%s: %s The chat goes on; rows wait in memory.", self._name, error)
+        self._start()
+        self._arrived.set()
+
+    def _start(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._stop.clear()
+            name = f"autogen-persist {self._journal.session_id}"
+            self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            self._arrived.wait()
+            self._stop.wait(PROBE if self.away else LINGER)
+            self._arrived.clear()
+            try:
+                self.flush(patience=0 if self.away else None)
+            except JournalUnavailable:
+                return  # kept in _failure: the next write raises it in the chat's thread
+            if self._waiting:
+                self._arrived.set()
+
+    def _save(self) -> None:
+        path = Path(f"autogen-persist-unwritten-{self._journal.session_id}.jsonl").absolute()
+        with path.open("a", encoding="utf-8") as file:
+            for draft in self._waiting:
+                row = draft._asdict() | {"content": None, "body": json.loads(draft.content)}
+                del row["content"]
+                file.write(json.dumps(row) + "\n")
+        log.error("%s: %d rows could not be written; they are in %s", self._name,
+                  len(self._waiting), path)  # fmt: skip
+        self._waiting.clear()

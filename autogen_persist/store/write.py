@@ -1,0 +1,133 @@
+"""The append itself, as close to the driver as it gets.
+
+Each dialect commits some rows and the session's new head in one transaction, or
+nothing at all. SQL is written out here because the ORM's and Core's share of an
+append is larger than SQLite's own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Protocol
+
+from sqlalchemy import Engine
+from sqlalchemy.dialects import postgresql
+
+from autogen_persist.store.chain import Head
+from autogen_persist.store.tables import journal
+
+COLUMNS = tuple(column.name for column in journal.columns)
+_NAMES = ", ".join(COLUMNS)
+_HEAD = "pos = {0}, seq = {0}, run = {0}, digest = {0}, updated_micros = {0}"
+_MOVE = f"UPDATE persist_sessions SET {_HEAD} WHERE id = {{0}} AND pos = {{0}}"  # noqa: S608
+_SQLITE_MOVE = _MOVE.format("?")
+_SQLITE_INSERT = (
+    f"INSERT INTO persist_journal ({_NAMES}) "  # noqa: S608
+    f"VALUES ({', '.join('?' * len(COLUMNS))})"
+)
+
+Values = tuple[Any, ...]
+
+
+class Writer(Protocol):
+    """Moves a session's head and writes the rows in between, both or neither."""
+
+    def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
+        """Commit. False if the head is no longer `old`: somebody else wrote."""
+
+    def close(self) -> None: ...
+
+
+class SqliteWriter:
+    """One held connection: SQLite has a single writer at a time anyway."""
+
+    def __init__(self, engine: Engine, *, durability: str) -> None:
+        self._engine = engine
+        self._synchronous = "NORMAL" if durability == "normal" else "FULL"
+        self._lock = threading.Lock()
+        self._held: Any = None
+
+    def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
+        with self._lock:
+            execute = self._connection().execute
+            try:
+                execute("BEGIN IMMEDIATE")
+                move = (new.pos, new.seq, new.run, new.digest, rows[-1][11], session_id, old.pos)
+                if execute(_SQLITE_MOVE, move).rowcount != 1:
+                    execute("ROLLBACK")
+                    return False
+                for row in rows:
+                    execute(_SQLITE_INSERT, row)
+                execute("COMMIT")
+            except BaseException:
+                self._drop()
+                raise
+            return True
+
+    def _connection(self) -> Any:
+        if self._held is None:
+            pooled = self._engine.raw_connection()
+            held: Any = pooled.driver_connection
+            pooled.detach()  # never goes back to the pool: a caller's engine keeps its settings
+            held.isolation_level = None
+            held.execute(f"PRAGMA synchronous={self._synchronous}")
+            self._held = held
+        return self._held
+
+    def _drop(self) -> None:
+        """After any failure, KeyboardInterrupt included: roll back by closing."""
+        held, self._held = self._held, None
+        if held is not None:
+            with suppress(Exception):
+                held.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def forget(self) -> None:
+        """In a forked child: the connection is the parent's, so it is neither used nor closed."""
+        if self._held is not None:
+            _inherited.append(self._held)
+        self._held, self._lock = None, threading.Lock()
+
+
+_inherited: list[Any] = []
+
+
+class PostgresWriter:
+    """One statement, one round trip: the head moves and the rows follow, or neither."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
+        move = (new.pos, new.seq, new.run, new.digest, rows[-1][11], session_id, old.pos)
+        values = [value for row in rows for value in row]
+        with self._engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            try:
+                cursor = driver.execute(_postgres_append(len(rows)), (*move, *values))
+            except BaseException:
+                connection.invalidate()
+                raise
+            return bool(cursor.rowcount == len(rows))
+
+    def close(self) -> None: ...
+
+    def forget(self) -> None: ...
+
+
+@lru_cache(maxsize=256)
+def _postgres_append(rows: int) -> str:
+    dialect = postgresql.dialect()
+    typed = ", ".join(f"%s::{column.type.compile(dialect)}" for column in journal.columns)
+    values = ", ".join([f"({typed})"] * rows)
+    return (
+        f"WITH head AS ({_MOVE.format('%s')} RETURNING id), "  # noqa: S608
+        f"added ({_NAMES}) AS (VALUES {values}) "
+        f"INSERT INTO persist_journal ({_NAMES}) SELECT added.* FROM added, head"
+    )
