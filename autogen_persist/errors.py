@@ -105,8 +105,8 @@ class NotJournalable(PersistError):
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(
-            f"The message holds what JSON cannot: {'; '.join(problems)}. Send text, numbers, lists, "
-            f"dicts, bytes or pydantic models, or persist(..., strict=False) to journal it as text."
+            f"The message holds what JSON cannot: {'; '.join(problems)}. Send text, numbers, "
+            f"lists, dicts, bytes or pydantic models, or use strict=False to journal it as text."
         )
 
 
@@ -118,12 +118,15 @@ class BadArgument(PersistError, ValueError):
 
 
 class JournalUnavailable(PersistError):
-    """The database did not take the message, after all retries; the chat stops here."""
+    """The database cannot be reached or did not take a row, after all retries."""
 
     def __init__(self, *, url: str, why: str, unwritten: int) -> None:
-        self.unwritten = unwritten
+        self.why, self.unwritten = why, unwritten
         super().__init__(
             f"{url} did not take {unwritten} row{'s' if unwritten != 1 else ''}: {why}. "
             f"What was acknowledged before is safe. Repair the database and start again, or use "
             f"persist(..., on_error='continue') to let chats go on while it is away."
+            if unwritten
+            else f"{url} cannot be used: {why}. Check that the path or the server is there and "
+            f"that you may write to it, then start again."
         )

@@ -8,7 +8,10 @@ from autogen_persist.chat.distribution import load
 from autogen_persist.persist import persist
 from autogen_persist.session import Session
 
-_autogen = load()
+load()  # the clear error, where there is no AutoGen to inherit from
+
+from autogen import ConversableAgent, GroupChat  # noqa: E402
+
 _OPTIONS = ("session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade")
 
 
@@ -31,7 +34,7 @@ class PersistentMixin:
     def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
         options = _split(kwargs)
         options.setdefault("session_id", f"agent-{name}")
-        super().__init__(name, *args, **kwargs)
+        super().__init__(name, *args, **kwargs)  # type: ignore[call-arg]
         self.session = persist(self, **options)
 
     def receive(
@@ -55,7 +58,7 @@ class PersistentMixin:
         """The one who speaks when no sender is given: always the same, and never answers."""
         person = self.__dict__.get("_persistent_person")
         if person is None:
-            person = _autogen.ConversableAgent(
+            person = ConversableAgent(
                 "user", llm_config=False, human_input_mode="NEVER", max_consecutive_auto_reply=0,
                 code_execution_config=False,
             )  # fmt: skip
@@ -63,11 +66,11 @@ class PersistentMixin:
         return person
 
 
-class PersistentAgent(PersistentMixin, _autogen.ConversableAgent):
+class PersistentAgent(PersistentMixin, ConversableAgent):
     """A ConversableAgent whose chats are journaled."""
 
 
-class PersistentGroupChat(_autogen.GroupChat):
+class PersistentGroupChat(GroupChat):
     """A GroupChat whose messages are journaled, whichever manager runs it.
 
     Takes everything GroupChat takes, and the options of `persist`.

@@ -94,7 +94,8 @@ class Chat:
 def _at_limit(agent: Any, peer: Any) -> bool:
     try:
         return bool(
-            agent._consecutive_auto_reply_counter[peer] >= agent._max_consecutive_auto_reply_dict[peer]
+            agent._consecutive_auto_reply_counter[peer]
+            >= agent._max_consecutive_auto_reply_dict[peer]
         )
     except (AttributeError, KeyError):  # an agent that counts otherwise
         return False

@@ -12,8 +12,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from autogen_persist.chat.distribution import (
-
-
     groupchat_of,
     hooks_of,
     roster_entry,
@@ -182,5 +180,3 @@ def _open(session: Session | None) -> Session | None:
 
 def _distinct(sessions: Iterable[Session | None]) -> tuple[Session, ...]:
     return tuple(dict.fromkeys(s for s in sessions if _open(s) is not None))  # type: ignore[misc]
-
-

@@ -95,9 +95,7 @@ def _tagged(value: Any, path: str, problems: list[str]) -> Any:
 def _tagged_dict(value: dict[Any, Any], path: str, problems: list[str]) -> dict[str, Any]:
     clash = len(value) == 1 and next(iter(value)) in TAGS
     if not clash and all(isinstance(key, str) for key in value):
-        return {
-            str.__str__(k): _tagged(v, f"{path}[{k!r}]", problems) for k, v in value.items()
-        }
+        return {str.__str__(k): _tagged(v, f"{path}[{k!r}]", problems) for k, v in value.items()}
     pairs = [
         [_tagged(k, f"{path} key", problems), _tagged(v, f"{path}[{k!r}]", problems)]
         for k, v in value.items()

@@ -14,6 +14,8 @@ from autogen_persist.store.write import Values, Writer
 
 MOST_ROWS = 256
 """Rows in one transaction; PostgreSQL takes at most 65,535 parameters in a statement."""
+_HOPELESS = ("readonly", "read-only", "no such table", "malformed", "not a database")
+"""What no amount of waiting mends."""
 
 
 class Journal:
@@ -74,10 +76,9 @@ class Journal:
                 why = self._why_not(error)
                 if why is None:
                     raise
-                if time.monotonic() + pause > deadline:
-                    raise JournalUnavailable(
-                        url=self.url, why=why, unwritten=unwritten
-                    ) from error
+                hopeless = any(word in why for word in _HOPELESS)
+                if hopeless or time.monotonic() + pause > deadline:
+                    raise JournalUnavailable(url=self.url, why=why, unwritten=unwritten) from error
             time.sleep(pause)
             pause = min(pause * 2, 2.0)
 

@@ -7,10 +7,11 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Engine, insert, select
+from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -21,12 +22,11 @@ from autogen_persist.store import schema
 from autogen_persist.store.chain import Head, genesis
 from autogen_persist.store.engine import open_engine, resolve, shown
 from autogen_persist.store.journal import Journal
-from autogen_persist.store.tables import journal, sessions
+from autogen_persist.store.tables import sessions
 from autogen_persist.store.write import PostgresWriter, SqliteWriter
 
 PATIENCE = 10.0
 """Seconds for which a failing database is tried again before the chat is stopped."""
-_PERMANENT = ("readonly", "read-only", "no such table", "malformed", "not a database")
 _ROW = (
     "SELECT session_id, pos, seq, run, chat, type, kind, speaker, listener, audience, internal, "
     "micros, body, digest FROM persist_journal WHERE session_id = {0} AND pos > {0}"
@@ -44,6 +44,8 @@ class Store:
         self.url = shown(engine.url)
         self._owned = owned
         self._patience = patience
+        dbapi: Any = engine.dialect.dbapi
+        self._driver_error: type[Exception] = dbapi.Error
         self._sqlite = engine.dialect.name == "sqlite"
         self._mark = "?" if self._sqlite else "%s"
         self._writers: dict[str, SqliteWriter | PostgresWriter] = {}
@@ -96,7 +98,7 @@ class Store:
             "updated_micros": now,
             "digest": genesis(session_id).digest,
         }
-        with self.engine.connect() as connection:
+        with self._connect() as connection:
             if connection.execute(select(sessions.c.id).filter_by(id=session_id)).first():
                 return
             try:
@@ -148,7 +150,7 @@ class Store:
     def head(self, session_id: str) -> Head:
         """Where the journal of a session ends."""
         columns = (sessions.c.pos, sessions.c.seq, sessions.c.run, sessions.c.digest)
-        with self.engine.connect() as connection:
+        with self._connect() as connection:
             found = connection.execute(select(*columns).where(sessions.c.id == session_id)).first()
         if found is None:
             raise self._no_such(session_id)
@@ -176,16 +178,14 @@ class Store:
         s = sessions.c
         columns = (s.id, s.namespace, s.created_micros, s.updated_micros, s.pos, s.seq, s.run)
         query = select(*columns).order_by(s.updated_micros.desc(), s.id)
-        with self.engine.connect() as connection:
+        with self._connect() as connection:
             return [SessionRecord(*row) for row in connection.execute(query)]
 
-    def _rows(
-        self, session_id: str, where: str, values: list[Any], limit: int | None
-    ) -> list[Row]:
+    def _rows(self, session_id: str, where: str, values: list[Any], limit: int | None) -> list[Row]:
         query = (_ROW + where).format(self._mark)
         if limit is not None:
             query += f" LIMIT {int(limit)}"
-        with self.engine.connect() as connection:
+        with self._connect() as connection:
             cursor = connection.connection.cursor()
             cursor.execute(query, (session_id, *values))
             found = cursor.fetchall()
@@ -194,10 +194,19 @@ class Store:
             self.head(session_id)  # tells an empty session from a wrong id
         return [_row(row) for row in found]
 
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except (SQLAlchemyError, self._driver_error) as error:
+            why = self._why_not(error) or ""
+            raise JournalUnavailable(url=self.url, why=why, unwritten=0) from error
+
     def _writer(self, durability: str) -> SqliteWriter | PostgresWriter:
         if durability not in self._writers:
             self._writers[durability] = (
-                SqliteWriter(self.engine, durability=durability)
+                SqliteWriter(self.engine, durability=durability, patience=self._patience)
                 if self._sqlite
                 else PostgresWriter(self.engine)
             )
@@ -205,8 +214,9 @@ class Store:
 
     def _why_not(self, error: BaseException) -> str | None:
         """Why the database failed, in a line; None if it was not the database."""
-        dbapi: Any = self.engine.dialect.dbapi
-        if not isinstance(error, (dbapi.Error, SQLAlchemyError)):
+        if isinstance(error, JournalUnavailable):
+            return error.why
+        if not isinstance(error, (self._driver_error, SQLAlchemyError)):
             return None
         origin = error.orig if isinstance(error, DBAPIError) else error
         text = str(origin).strip().splitlines()[0] if str(origin).strip() else repr(origin)

@@ -78,7 +78,9 @@ class Tail:
             del self._waiting[: len(batch)]
             if self._failure is not None:
                 self._failure = None
-                log.warning("%s: the database is back, %d rows written late", self._name, len(batch))
+                log.warning(
+                    "%s: the database is back, %d rows written late", self._name, len(batch)
+                )
 
     def close(self) -> None:
         """Write what waits; what cannot be written goes to a file, and the log says where."""

@@ -29,6 +29,9 @@ _SQLITE_INSERT = (
     f"VALUES ({', '.join('?' * len(COLUMNS))})"
 )
 
+LONGEST_WAIT = 5.0
+"""Seconds that SQLite itself waits for a lock, before we count it as one failed try."""
+
 Values = tuple[Any, ...]
 
 
@@ -44,8 +47,9 @@ class Writer(Protocol):
 class SqliteWriter:
     """One held connection: SQLite has a single writer at a time anyway."""
 
-    def __init__(self, engine: Engine, *, durability: str) -> None:
+    def __init__(self, engine: Engine, *, durability: str, patience: float) -> None:
         self._engine = engine
+        self._busy_ms = int(min(patience, LONGEST_WAIT) * 1000)
         self._synchronous = "NORMAL" if durability == "normal" else "FULL"
         self._lock = threading.Lock()
         self._held: Any = None
@@ -74,6 +78,7 @@ class SqliteWriter:
             pooled.detach()  # never goes back to the pool: a caller's engine keeps its settings
             held.isolation_level = None
             held.execute(f"PRAGMA synchronous={self._synchronous}")
+            held.execute(f"PRAGMA busy_timeout={self._busy_ms}")
             self._held = held
         return self._held
 
@@ -123,7 +128,7 @@ class PostgresWriter:
 
 @lru_cache(maxsize=256)
 def _postgres_append(rows: int) -> str:
-    dialect = postgresql.dialect()
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     typed = ", ".join(f"%s::{column.type.compile(dialect)}" for column in journal.columns)
     values = ", ".join([f"({typed})"] * rows)
     return (
