@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 COMPAT := pyautogen-0.2.35 autogen-agentchat-0.2.40 pyautogen-0.9 ag2-0.14.0 autogen-0.14.1
 
-.PHONY: demo test check lint types compat bench clean
+.PHONY: demo test check lint types compat autogen-suite bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/autogen-persist demo
@@ -25,6 +25,11 @@ types: $(VENV)/ready
 compat: $(COMPAT:%=compat-%)
 compat-%: .compat/%/ready
 	.compat/$*/bin/python -m pytest tests/compat
+
+# AutoGen's own tests with every agent persisted: make autogen-suite TESTS=path/to/test/agentchat
+autogen-suite: $(VENV)/ready
+	AUTOGEN_PERSIST_URL=$$(mktemp -d)/suite.db $(BIN)/python -m pytest \
+	  -p tests.support.everything_persisted $(TESTS)
 
 bench: $(VENV)/bench-ready
 	$(BIN)/python -m benchmarks

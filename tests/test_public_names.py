@@ -1,0 +1,41 @@
+"""What users may import: a list that changes only on purpose."""
+
+import inspect
+
+import autogen_persist
+
+NAMES = {
+    "AutoGenNotFound", "BadArgument", "BadUrl", "ExtraMissing", "JournalUnavailable", "Message",
+    "NoSuchSession", "NotJournalable", "PersistError", "PersistentAgent", "PersistentGroupChat",
+    "PersistentMixin", "Row", "SchemaOutOfDate", "Session", "SessionClosed", "SessionConflict",
+    "Store", "instrument", "persist", "uninstrument",
+}  # fmt: skip
+
+
+def test_the_public_names_are_these():
+    """A new public name, or one that is gone, is a decision and not an accident."""
+    assert set(autogen_persist.__all__) == NAMES
+
+
+def test_every_public_name_exists_and_is_documented():
+    """Each can be imported and says what it is for."""
+    for name in NAMES:
+        assert inspect.getdoc(getattr(autogen_persist, name)), name
+
+
+def test_every_error_is_one_of_ours():
+    """`except PersistError` catches all of them."""
+    from autogen_persist import errors
+
+    raised = [e for e in vars(errors).values() if inspect.isclass(e) and issubclass(e, Exception)]
+    assert all(issubclass(error, errors.PersistError) for error in raised)
+
+
+def test_the_options_of_persist_are_these():
+    """The front door's signature is frozen, too."""
+    options = list(inspect.signature(autogen_persist.persist).parameters)
+    assert options == [
+        "target", "session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade",
+        "patience",
+    ]  # fmt: skip
+    assert list(inspect.signature(autogen_persist.instrument).parameters) == options[1:]
