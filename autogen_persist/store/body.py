@@ -7,7 +7,8 @@ dict of one key:
     {"$tuple": [1, 2]}                      a tuple
     {"$map": [[1, "a"], [2, "b"]]}          a dict whose keys are not all text, or look like a tag
     {"$float": "nan"}                       nan, inf, -inf
-    {"$model": ["module:Class", {…}]}       a pydantic model; equal again where its class is loaded
+    {"$model": ["module:Class", {…}]}       a pydantic model by its fields; equal again where its
+                                            class is loaded (… "json"] if pydantic had to help)
     {"$opaque": ["builtins.function", "…"]} anything else: its type and text, which is all we keep
 """
 
@@ -85,9 +86,8 @@ def _tagged(value: Any, path: str, problems: list[str]) -> Any:
         return {"$tuple": [_tagged(v, f"{path}[{n}]", problems) for n, v in enumerate(value)]}
     if isinstance(value, (bytes, bytearray)):
         return {"$bytes": base64.b64encode(value).decode()}
-    model = _model_name(type(value))
-    if model:
-        return {"$model": [model, _tagged(value.model_dump(), path, problems)]}
+    if _model_name(type(value)):
+        return _tagged_model(value, path)
     problems.append(f"{path} is a {_type_name(value)}")
     return _opaque(value)
 
@@ -101,6 +101,17 @@ def _tagged_dict(value: dict[Any, Any], path: str, problems: list[str]) -> dict[
         for k, v in value.items()
     ]
     return {"$map": pairs}
+
+
+def _tagged_model(value: Any, path: str) -> dict[str, Any]:
+    """By its fields, which keeps the classes of models inside; else as pydantic's own JSON."""
+    name = _model_name(type(value))
+    problems: list[str] = []
+    names = [*type(value).model_fields, *(value.model_extra or {})]
+    fields = {field: _tagged(getattr(value, field), path, problems) for field in names}
+    if not problems:
+        return {"$model": [name, fields]}
+    return {"$model": [name, _tagged(value.model_dump(mode="json"), path, []), "json"]}
 
 
 def _opaque(value: Any) -> dict[str, Any]:
@@ -149,19 +160,22 @@ def _untag(tag: str, inner: Any) -> Any:
     return {tag: inner}
 
 
-def _revive(name: str, fields: Any) -> Any:
+def _revive(name: str, fields: Any, form: str = "fields") -> Any:
     """The pydantic model again, if the program has loaded its class.
 
-    Nothing is imported: a journal must not be able to run code.
+    Nothing is imported, and fields are set without validators: a journal must not run code.
     """
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
         found = getattr(found, part, None)
     fields = _untagged(fields)
-    if not isinstance(found, type) or _model_name(found) is None:
-        return {"$model": [name, fields]}
-    try:
-        return found.model_validate(fields)  # type: ignore[attr-defined]
-    except ValueError:  # the class has changed since
-        return {"$model": [name, fields]}
+    if isinstance(found, type) and _model_name(found) is not None:
+        model: Any = found
+        try:
+            if form == "json":
+                return model.model_validate(fields)
+            return model.model_construct(**fields)
+        except (ValueError, TypeError):
+            pass  # the class has changed since
+    return {"$model": [name, fields]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 import math
 
@@ -35,6 +36,14 @@ class Point(BaseModel):
     inner: Point | None = None
 
 
+class Special(Point):
+    why: str = ""
+
+
+class Dated(BaseModel):
+    when: datetime.date
+
+
 class Colour(str, enum.Enum):
     RED = "red"
 
@@ -59,7 +68,15 @@ def test_dump_and_load_are_the_identity(value):
     assert problems == []
 
 
-@pytest.mark.parametrize("value", [Point(x=1), Point(x=2, data=b"\0", inner=Point(x=3))])
+@pytest.mark.parametrize(
+    "value",
+    [
+        Point(x=1),
+        Point(x=2, data=b"\0", inner=Point(x=3)),
+        Point(x=4, inner=Special(x=5, why="a subclass inside")),
+        Dated(when=datetime.date(2026, 1, 2)),
+    ],
+)
 def test_a_pydantic_model_comes_back_equal(value):
     """A model is itself again where its class is loaded."""
     assert bodies.load(bodies.dump({"m": value})[0]) == {"m": value}
