@@ -12,16 +12,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from autogen_persist.chat import seats
-from autogen_persist.chat.distribution import ASYNC_SEND_HOOK, SEND_HOOK, groupchat_of
-from autogen_persist.chat.seats import Here, Run, here
+from autogen_persist.chat.distribution import (
+    ASYNC_SEND_HOOK,
+    SEND_HOOK,
+    groupchat_of,
+    hooks_of,
+)
+from autogen_persist.chat.seats import Here, Run, Turn, here
 
 
 class _Heard(threading.local):
-    """The message a hook heard last: AutoGen delivers it next, in the same thread."""
+    """Between whom a hook heard a message: AutoGen delivers it next, in the same thread."""
 
     sender: Any = None
     recipient: Any = None
-    message: Any = None
 
 
 _heard = _Heard()
@@ -46,11 +50,12 @@ seats._hooks.update({SEND_HOOK: on_send, ASYNC_SEND_HOOK: on_a_send})
 
 def on_receive(sender: Any, message: Any, recipient: Any) -> None:
     """Before an agent takes a message in."""
-    same = _heard.sender is sender and _heard.recipient is recipient
-    if same and _heard.message is message:
-        _heard.sender = _heard.recipient = _heard.message = None
-    else:
-        _hear(sender, message, recipient)
+    if _heard.sender is sender and _heard.recipient is recipient:
+        _heard.sender = _heard.recipient = None
+        return
+    was_heard = _hear(sender, message, recipient)
+    if was_heard and on_send in hooks_of(sender).get(SEND_HOOK, ()):
+        note("unsent", {}, sender, recipient)
 
 
 def _is_last(hook: Any, hooks: list[Any]) -> bool:
@@ -69,25 +74,30 @@ def _is_last(hook: Any, hooks: list[Any]) -> bool:
 
 def _hear_and_note(sender: Any, message: Any, recipient: Any) -> None:
     _hear(sender, message, recipient)
-    _heard.sender, _heard.recipient, _heard.message = sender, recipient, message
+    valid = isinstance(message, str) or _is_deliverable(message)
+    _heard.sender, _heard.recipient = (sender, recipient) if valid else (None, None)
 
 
-def _hear(sender: Any, message: Any, recipient: Any) -> None:
+def _hear(sender: Any, message: Any, recipient: Any) -> bool:
+    """Journal a message that is new; return whether it was."""
     group = groupchat_of(sender)
-    if group is not None and _is_broadcast(group, message):
-        return
+    if group is not None and _is_passed_on(sender, group, message, recipient):
+        return False
     run = seats.run_of(sender, recipient)
     sessions = seats.sessions_of(run, sender, recipient)
     body = {"content": message} if isinstance(message, str) else message
     if not sessions or not _is_deliverable(body):
-        return  # nobody's business, or AutoGen is about to raise
+        return False  # nobody's business, or AutoGen is about to raise
     if seats.seat(sender).resuming or seats.seat(recipient).resuming:
-        return  # `resumed` holds what AutoGen's resume() sends again
-    to_own_group = group is not None and any(agent is recipient for agent in group.agents)
-    if to_own_group and _said_already(sender, body, recipient):
-        return
-    kind = "introduction" if to_own_group and _is_introduction(group, body) else kind_of(body)
-    audience = "group" if to_own_group or groupchat_of(recipient) is not None else "peer"
+        return False  # `resumed` holds what AutoGen's resume() sends again
+    introduces = group is not None and _is_introduction(group, message)
+    if introduces and _said_already(sender, body, recipient):
+        return False
+    to_group = groupchat_of(recipient)
+    if to_group is not None:
+        end_turn(recipient)
+    turn = seats.seat(sender).turn
+    to_many = to_group is not None or introduces or (turn is not None and turn.changed is message)
     now = _here(run)
     if now is not None:
         now.said[sender.name] = now.said.get(sender.name, 0) + 1
@@ -96,12 +106,15 @@ def _hear(sender: Any, message: Any, recipient: Any) -> None:
             body,
             speaker=sender.name,
             listener=recipient.name,
-            audience=audience,
-            kind=kind,
+            audience="group" if to_many else "peer",
+            kind="introduction" if introduces else kind_of(body),
             run=number,
             chat=now.chat if now else "",
             internal=now.internal if now else False,
         )
+    if to_group is not None:
+        seats.seat(recipient).turn = Turn(sender, to_group)
+    return True
 
 
 def _here(run: Run | None) -> Here | None:
@@ -109,15 +122,45 @@ def _here(run: Run | None) -> Here | None:
     return now if now is not None and now.run is run else None
 
 
-def _is_introduction(group: Any, body: Mapping[str, Any]) -> bool:
-    text = body.get("content")
-    return isinstance(text, str) and text.startswith(group.DEFAULT_INTRO_MSG)
+def _is_introduction(group: Any, message: Any) -> bool:
+    return isinstance(message, str) and message.startswith(group.DEFAULT_INTRO_MSG)
 
 
-def _is_broadcast(group: Any, message: Any) -> bool:
-    """Whether the manager passes on the group's newest message, unchanged by its hooks."""
+def _is_passed_on(manager: Any, group: Any, message: Any, listener: Any) -> bool:
+    """Whether the manager hands on what the group has heard already.
+
+    What its hooks or guardrails changed on the way is a message of its own: it is journaled
+    with its first listener, and holds for the next ones until it changes again.
+    """
     messages = group.messages
-    return bool(messages) and (message is messages[-1] or message == messages[-1])
+    unchanged = bool(messages) and (message is messages[-1] or message == messages[-1])
+    turn = seats.seat(manager).turn
+    if turn is None or id(listener) not in turn.waiting or _is_introduction(group, message):
+        return unchanged
+    turn.waiting.discard(id(listener))
+    if turn.changed is None and unchanged:
+        return True
+    if turn.changed == message:
+        return True
+    turn.changed = message
+    return False
+
+
+def end_turn(manager: Any) -> None:
+    """Journal who was left out, where a group's message did not get to everyone.
+
+    An async chat does not pass on the message that ends it, and a send without a reply
+    reaches the manager alone.
+    """
+    turn, seats.seat(manager).turn = seats.seat(manager).turn, None
+    if turn is None or not turn.waiting:
+        return
+    group = groupchat_of(manager)
+    assert group is not None
+    kept = manager.chat_messages.get(turn.speaker)
+    said = bool(kept and group.messages and group.messages[-1] is kept[-1])
+    names = [agent.name for agent in group.agents if id(agent) in turn.waiting]
+    note("unheard", {"agents": names, "in_group": said}, manager, turn.speaker)
 
 
 def _is_deliverable(body: Any) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from autogen_persist.chat import seats
+from autogen_persist.chat import listen, seats
 from autogen_persist.chat.distribution import groupchat_of
 from autogen_persist.chat.seats import Here, Run, here
+from autogen_persist.errors import PersistError
 
 selecting: ContextVar[bool] = ContextVar("autogen_persist_selecting", default=False)
 """True while a group chooses its next speaker: what is said then is internal."""
@@ -43,20 +44,26 @@ class Chat:
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         if self._token is None:
             return
+        if groupchat_of(self._recipient) is not None and not isinstance(error, PersistError):
+            listen.end_turn(self._recipient)
         here.reset(self._token)
         if self._begun:
             verdicts = [verdict.end() for verdict in self._verdicts]
             self._begun.end()
             self._note("run_ended", self._ending(error, any(verdicts)))
-            for session in self._begun.sessions:
+            for session in self._begun.own:
                 if not session.closed:
                     session.flush()
 
     def _find_run(self) -> Run | None:
         now = here.get()
         pair = (self._sender, self._recipient)
-        if now is not None and (selecting.get() or not now.run.agents.isdisjoint(pair)):
+        if now is not None and selecting.get():
             return now.run
+        if now is not None and not now.run.agents.isdisjoint(pair):
+            others = [s for s in seats.owned(*pair) if s not in now.run.numbers]
+            self._begun = Run(others, around=now.run) if others else None
+            return self._begun or now.run
         sessions = seats.owners(*pair)
         if sessions:
             self._begun = Run(sessions)
@@ -65,7 +72,7 @@ class Chat:
 
     def _note(self, kind: str, body: Mapping[str, Any]) -> None:
         assert self._begun is not None
-        for session, number in self._begun.numbers.items():
+        for session, number in self._begun.own.items():
             if not session.closed:
                 session.event(kind, body, speaker=self._sender.name,
                               listener=self._recipient.name, run=number,
@@ -87,18 +94,26 @@ class Chat:
         turns = self._opening.get("max_turns")
         if isinstance(turns, int) and self._here.said.get(self._sender.name, 0) >= turns:
             return "max_turns"
-        pairs = ((self._sender, self._recipient), (self._recipient, self._sender))
-        return "max_auto_reply" if any(_at_limit(*pair) for pair in pairs) else None
+        said = self._here.said
+        opener = _at_limit(self._sender, self._recipient, said.get(self._sender.name, 1) - 1)
+        answerer = _at_limit(self._recipient, self._sender, said.get(self._recipient.name, 0))
+        return "max_auto_reply" if opener or answerer else None
 
 
-def _at_limit(agent: Any, peer: Any) -> bool:
+def _at_limit(agent: Any, peer: Any, replies: int) -> bool:
+    """Whether an agent used up its automatic replies: then AutoGen sets its counter to 0."""
     try:
-        return bool(
-            agent._consecutive_auto_reply_counter[peer]
-            >= agent._max_consecutive_auto_reply_dict[peer]
-        )
+        limit = agent._max_consecutive_auto_reply_dict[peer]
+        reset = agent._consecutive_auto_reply_counter[peer] == 0
+        automatic = agent.human_input_mode == "NEVER"
     except (AttributeError, KeyError):  # an agent that counts otherwise
         return False
+    # Up to 0.13 an async chat counts each reply twice.
+    return bool(automatic and reset and replies >= (limit // 2 if _in_event_loop() else limit))
+
+
+def _in_event_loop() -> bool:
+    return asyncio._get_running_loop() is not None
 
 
 class _Verdict:

@@ -24,7 +24,7 @@ _CHAT_MARK = "_autogen_persist_session"
 class Seat:
     """What we know of one agent."""
 
-    __slots__ = ("member", "owned", "resuming", "run", "said")
+    __slots__ = ("member", "owned", "resuming", "run", "said", "turn")
 
     def __init__(self) -> None:
         self.owned: Session | None = None
@@ -34,22 +34,41 @@ class Seat:
         """Of a manager: what it told its group last, and the members that heard it."""
         self.resuming = False
         """Of a manager: AutoGen's resume() is sending the past again."""
+        self.turn: Turn | None = None
+        """Of a manager: the message that it was given last."""
+
+
+class Turn:
+    """A group's newest message, on its way from the manager to the other members."""
+
+    __slots__ = ("changed", "speaker", "waiting")
+
+    def __init__(self, speaker: Any, group: Any) -> None:
+        self.speaker = speaker
+        self.waiting = {id(agent) for agent in group.agents if agent is not speaker}
+        """The members that have not heard it yet."""
+        self.changed: Any = None
+        """What the manager's hooks or guardrails made of it for the last listener."""
 
 
 class Run:
-    """One top-level chat, with all the chats inside it."""
+    """One top-level chat, with all the chats inside it.
 
-    def __init__(self, sessions: Iterable[Session]) -> None:
-        self.numbers = {session: session.next_run() for session in sessions}
+    A nested chat that somebody persisted under another id is a run of its own in that
+    session, and still part of the run around it.
+    """
+
+    def __init__(self, sessions: Iterable[Session], around: Run | None = None) -> None:
+        self.own = {session: session.next_run() for session in sessions}
+        self.around = around
+        self.numbers: dict[Session, int] = {**(around.numbers if around else {}), **self.own}
         self.agents: set[Any] = set()
         self.chats: dict[str, int] = {}
 
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        return tuple(self.numbers)
-
     def name_chat(self, sender: Any, recipient: Any) -> str:
         """'user>manager', and 'user>manager#2' for the second one in this run."""
+        if self.around:
+            return self.around.name_chat(sender, recipient)
         name = f"{sender.name}>{recipient.name}"
         self.chats[name] = self.chats.get(name, 0) + 1
         return name if self.chats[name] == 1 else f"{name}#{self.chats[name]}"
@@ -65,7 +84,8 @@ class Run:
     def end(self) -> None:
         for agent in self.agents:
             if seat(agent).run is self:
-                seat(agent).run = None
+                inside = self.around is not None and agent in self.around.agents
+                seat(agent).run = self.around if inside else None
 
     def roster(self) -> list[dict[str, Any]]:
         return sorted(map(roster_entry, self.agents), key=lambda entry: str(entry["name"]))
@@ -154,6 +174,11 @@ def owners(sender: Any, recipient: Any) -> tuple[Session, ...]:
         return _distinct(owned)
     around = [sender, recipient, *members(recipient)]
     return _distinct(session for agent in around for session in seat(agent).member)
+
+
+def owned(sender: Any, recipient: Any) -> tuple[Session, ...]:
+    """The sessions that one of the two was given to by name."""
+    return _distinct(owner(agent) for agent in (recipient, sender))
 
 
 def run_of(sender: Any, recipient: Any) -> Run | None:

@@ -32,7 +32,8 @@ def actor(name: str, *lines: Any, kind: type = ConversableAgent, **options: Any)
         number = next(replies)
         return True, next(script, f"{name} says {number}")
 
-    made.register_reply([autogen.Agent, None], speak)
+    # At the end of the list: termination, people, tools, code and nested chats come first.
+    made.register_reply([autogen.Agent, None], speak, position=len(made._reply_func_list))
     return made
 
 

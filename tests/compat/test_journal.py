@@ -124,7 +124,10 @@ def test_chatter_belongs_to_the_run_of_its_group(sqlite_url):
     """Selection chats do not begin runs of their own."""
     with ModelServer(selector) as server:
         alice, bob = cast(2)
-        options = {"speaker_selection_method": "auto", "manager": {"llm_config": llm_config(server)}}
+        options = {
+            "speaker_selection_method": "auto",
+            "manager": {"llm_config": llm_config(server)},
+        }
         manager = group([alice, bob], max_round=3, **options)
         session = persist(manager, session_id="s", url=sqlite_url)
         alice.initiate_chat(manager, message="begin")
@@ -280,19 +283,6 @@ def test_models_that_answer_are_journaled_word_by_word(sqlite_url):
     assert_same(session, manager)
 
 
-def test_streamed_answers_are_journaled_whole(sqlite_url):
-    """A streaming model makes one row per message."""
-    with ModelServer() as server:
-        config = llm_config(server, stream=True)
-        agents = [autogen.AssistantAgent(name, llm_config=config) for name in ("ann", "ben")]
-        manager = group(agents, max_round=3)
-        session = persist(manager, session_id="s", url=sqlite_url)
-        agents[0].initiate_chat(manager, message="begin")
-
-    assert len(session.messages()) == 3
-    assert_same(session, manager)
-
-
 @pytest.mark.parametrize("clear", [True, False])
 def test_resume_does_not_double_the_journal(sqlite_url, clear):
     """AutoGen's resume() sends the past again; the journal has it already."""
@@ -309,3 +299,38 @@ def test_resume_does_not_double_the_journal(sqlite_url, clear):
 
     assert len(journaled(session)) == 3 + len(transcript(manager)) - 2
     assert_gapless(session)
+
+
+def test_what_a_manager_says_to_one_member_is_for_that_member(sqlite_url):
+    """A direct word of the manager, the same to two members: two rows for two peers."""
+    alice, bob = cast(2)
+    manager = group([alice, bob])
+    session = persist(manager, session_id="s", url=sqlite_url)
+
+    for member in (alice, bob):
+        manager.send("a word, please", member, request_reply=False)
+
+    assert [(row.listener, row.audience) for row in session.messages()] == [
+        ("alice", "peer"),
+        ("bob", "peer"),
+    ]
+
+
+def test_what_a_managers_hook_makes_of_a_message_is_one_more_row(sqlite_url):
+    """A hook that changes every broadcast: what was said, and what the others heard."""
+    alice, *others = cast(4)
+    manager = group([alice, *others], max_round=2)
+    session = persist(manager, session_id="s", url=sqlite_url)
+    manager.register_hook(
+        "process_message_before_send",
+        lambda message, **_: {**message, "content": message["content"] + " (passed on)"},
+    )
+
+    alice.initiate_chat(manager, message="begin")
+
+    assert journaled(session) == [
+        ("alice", "begin"),
+        (manager.name, "begin (passed on)"),
+        ("bob", "bob says 1"),
+        (manager.name, "bob says 1 (passed on)"),
+    ]

@@ -1,0 +1,167 @@
+"""Put journaled messages back where AutoGen had them.
+
+Each message goes through AutoGen's own methods for its speaker, its listener and, in a
+group, everyone who heard it: the installed version shapes its own copies. Nothing is
+sent, no hook runs, nobody replies, and nothing is journaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from autogen_persist.chat.distribution import groupchat_of, put_in_history
+from autogen_persist.records import Row
+
+
+def restore(rows: Iterable[Row], agents: Iterable[Any]) -> None:
+    """Give agents, and the groups of the managers among them, the past that rows tell of.
+
+    Agents are found by name; messages of and to unknown ones (the pair that selects a
+    speaker, say) were never in anybody else's history.
+    """
+    Past(rows, agents).put_back()
+
+
+class _Turn:
+    """What the journal says of a group's message beside its words."""
+
+    def __init__(self) -> None:
+        self.introductions: list[Row] = []
+        self.changed: dict[str, Any] = {}
+        """What the manager made of it, from this listener on."""
+        self.unheard: Mapping[str, Any] = {}
+
+
+class Past:
+    """Rows, and the agents they are about."""
+
+    def __init__(self, rows: Iterable[Row], agents: Iterable[Any]) -> None:
+        self._rows = list(rows)
+        self._agents: dict[str, Any] = {}
+        for agent in agents:
+            self._know(agent)
+        self._turns: dict[int, _Turn] = {}
+        self._unsent: set[int] = set()
+        self._told: set[int] = set()
+        """Rows of a manager that belong to a group's message before them."""
+        self._read_ahead()
+
+    def _know(self, agent: Any) -> None:
+        if self._agents.get(agent.name) is agent:
+            return
+        self._agents[agent.name] = agent
+        group = groupchat_of(agent)
+        for member in group.agents if group is not None else ():
+            self._know(member)
+
+    def _read_ahead(self) -> None:
+        last: dict[tuple[str, str], int] = {}
+        turns: dict[str, _Turn] = {}
+        for row in self._rows:
+            if row.kind == "unsent":
+                self._unsent.add(last.get((row.speaker, row.listener), 0))
+            elif row.kind == "unheard" and row.speaker in turns:
+                turns[row.speaker].unheard = row.body
+            elif row.type == "message":
+                last[row.speaker, row.listener] = row.pos
+                if self._group(row.listener) is not None:
+                    self._turns[row.pos] = turns[row.listener] = _Turn()
+                elif row.audience == "group" and row.speaker in turns:
+                    self._told.add(row.pos)
+                    _tell(turns[row.speaker], row)
+
+    def _group(self, name: str) -> Any | None:
+        return groupchat_of(self._agents.get(name))
+
+    def put_back(self) -> None:
+        for row in self._rows:
+            if row.type == "message" and row.pos not in self._told:
+                self._say(row)
+            elif row.kind == "clear_history":
+                self._forget(row)
+            elif row.kind == "clear_group":
+                self._cut(row)
+
+    def _say(self, row: Row) -> None:
+        speaker = self._find(row.speaker, row.listener)
+        listener = self._find(row.listener, row.speaker)
+        if speaker is None or listener is None:
+            return
+        if row.pos not in self._unsent:
+            _file(speaker, row.body, listener, sending=True)
+        _file(listener, row.body, speaker, sending=False)
+        turn = self._turns.get(row.pos)
+        if turn is not None:
+            _pass_on(listener, speaker, turn)
+
+    def _find(self, name: str, peer: str) -> Any | None:
+        """An agent by its name; or the person that speaks to a persistent agent."""
+        found = self._agents.get(name)
+        if found is None and hasattr(self._agents.get(peer), "_person"):
+            person = self._agents[peer]._person()
+            found = person if person.name == name else None
+        return found
+
+    def _forget(self, row: Row) -> None:
+        agent = self._agents.get(row.speaker)
+        if agent is None:
+            return
+        histories, kept = agent.chat_messages, row.body.get("preserve")
+        if row.body.get("peer") is not None:
+            peer = self._find(row.body["peer"], row.speaker)
+            if peer in histories:
+                histories[peer].clear()
+        elif not kept:
+            histories.clear()
+        else:
+            _keep_last(histories, kept)
+
+    def _cut(self, row: Row) -> None:
+        group = self._group(row.speaker)
+        if group is not None:
+            del group.messages[: len(group.messages) - (row.body.get("preserve") or 0)]
+
+
+def _tell(turn: _Turn, row: Row) -> None:
+    if row.kind == "introduction":
+        turn.introductions.append(row)
+    else:
+        turn.changed[row.listener] = row.body
+
+
+def _pass_on(manager: Any, speaker: Any, turn: _Turn) -> None:
+    """As `run_chat` does with a message that its manager has received."""
+    group = groupchat_of(manager)
+    assert group is not None
+    message = manager.chat_messages[speaker][-1]  # the group's list holds the same dict
+    for row in turn.introductions:
+        for agent in group.agents:
+            _deliver(manager, row.body, agent)
+    if turn.unheard.get("in_group", True):
+        group.append(message, speaker)
+    missed = turn.unheard.get("agents", ())
+    for agent in group.agents:
+        if agent is speaker or agent.name in missed:
+            continue
+        message = turn.changed.get(agent.name, message)
+        _deliver(manager, message, agent)
+
+
+def _deliver(manager: Any, message: Any, agent: Any) -> None:
+    _file(manager, message, agent, sending=True)
+    _file(agent, message, manager, sending=False)
+
+
+def _file(agent: Any, message: Any, peer: Any, *, sending: bool) -> None:
+    if hasattr(agent, "_append_oai_message"):  # not an agent that keeps its history elsewhere
+        put_in_history(agent, message, peer, sending=sending)
+
+
+def _keep_last(histories: Any, kept: int) -> None:
+    """As `clear_history` does, which prints: a tool's result keeps its call."""
+    for peer, messages in histories.items():
+        if len(messages) < kept:
+            return  # here AutoGen raises
+        more = 1 if "tool_responses" in messages[-kept] else 0
+        histories[peer] = messages[-(kept + more) :]

@@ -1,0 +1,1 @@
+"""The terminal: prints, decides nothing. Only the demo's team needs AutoGen."""
