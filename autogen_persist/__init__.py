@@ -7,6 +7,7 @@ from autogen_persist.errors import BadArgument as BadArgument
 from autogen_persist.errors import BadUrl as BadUrl
 from autogen_persist.errors import ExtraMissing as ExtraMissing
 from autogen_persist.errors import JournalUnavailable as JournalUnavailable
+from autogen_persist.errors import NoSuchDatabase as NoSuchDatabase
 from autogen_persist.errors import NoSuchSession as NoSuchSession
 from autogen_persist.errors import NotJournalable as NotJournalable
 from autogen_persist.errors import PersistError as PersistError
@@ -35,6 +36,7 @@ __all__ = [
     "ExtraMissing",
     "JournalUnavailable",
     "Message",
+    "NoSuchDatabase",
     "NoSuchSession",
     "NotJournalable",
     "PersistError",

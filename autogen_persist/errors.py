@@ -3,6 +3,7 @@
 PersistError
 ├── AutoGenNotFound          no classic AutoGen in this environment
 ├── BadUrl                   the database address cannot be used
+├── NoSuchDatabase           there is no file to read
 ├── ExtraMissing             an optional package is not installed
 ├── SchemaOutOfDate          the database was written by another release
 ├── SessionConflict          the target already belongs to another session
@@ -40,6 +41,16 @@ class BadUrl(PersistError):
         super().__init__(
             f"{url!r} cannot hold a journal: {why}. Expected a path such as 'chats.db', "
             f"'sqlite:///chats.db', or 'postgresql://user@host/database'."
+        )
+
+
+class NoSuchDatabase(PersistError):
+    """There is no file to read; one is made only by writing to it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"There is no file {path}. Name another with --url, or run "
+            f"`autogen-persist db upgrade --url '{path}'` to make it."
         )
 
 

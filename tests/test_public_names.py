@@ -6,9 +6,9 @@ import autogen_persist
 
 NAMES = {
     "AutoGenNotFound", "BadArgument", "BadUrl", "ExtraMissing", "JournalUnavailable", "Message",
-    "NoSuchSession", "NotJournalable", "PersistError", "PersistentAgent", "PersistentGroupChat",
-    "PersistentMixin", "Row", "SchemaOutOfDate", "Session", "SessionClosed", "SessionConflict",
-    "Store", "instrument", "persist", "uninstrument",
+    "NoSuchDatabase", "NoSuchSession", "NotJournalable", "PersistError", "PersistentAgent",
+    "PersistentGroupChat", "PersistentMixin", "Row", "SchemaOutOfDate", "Session", "SessionClosed",
+    "SessionConflict", "Store", "instrument", "persist", "uninstrument",
 }  # fmt: skip
 
 

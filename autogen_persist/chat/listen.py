@@ -88,16 +88,17 @@ def _hear(sender: Any, message: Any, recipient: Any) -> bool:
     body = {"content": message} if isinstance(message, str) else message
     if not sessions or not _is_deliverable(body):
         return False  # nobody's business, or AutoGen is about to raise
-    if seats.seat(sender).resuming or seats.seat(recipient).resuming:
+    place, other = seats.seat(sender), seats.seat(recipient)
+    if place.resuming or other.resuming:
         return False  # `resumed` holds what AutoGen's resume() sends again
     introduces = group is not None and _is_introduction(group, message)
     if introduces and _said_already(sender, body, recipient):
         return False
     to_group = groupchat_of(recipient)
-    if to_group is not None:
+    if to_group is not None and other.turn is not None:
         end_turn(recipient)
-    turn = seats.seat(sender).turn
-    to_many = to_group is not None or introduces or (turn is not None and turn.changed is message)
+    changed = place.turn is not None and place.turn.changed is message
+    to_many = to_group is not None or introduces or changed
     now = _here(run)
     if now is not None:
         now.said[sender.name] = now.said.get(sender.name, 0) + 1
@@ -113,7 +114,7 @@ def _hear(sender: Any, message: Any, recipient: Any) -> bool:
             internal=now.internal if now else False,
         )
     if to_group is not None:
-        seats.seat(recipient).turn = Turn(sender, to_group)
+        other.turn = Turn(sender, to_group)
     return True
 
 
@@ -138,9 +139,7 @@ def _is_passed_on(manager: Any, group: Any, message: Any, listener: Any) -> bool
     if turn is None or id(listener) not in turn.waiting or _is_introduction(group, message):
         return unchanged
     turn.waiting.discard(id(listener))
-    if turn.changed is None and unchanged:
-        return True
-    if turn.changed == message:
+    if (turn.changed is None and unchanged) or turn.changed == message:
         return True
     turn.changed = message
     return False
@@ -152,7 +151,8 @@ def end_turn(manager: Any) -> None:
     An async chat does not pass on the message that ends it, and a send without a reply
     reaches the manager alone.
     """
-    turn, seats.seat(manager).turn = seats.seat(manager).turn, None
+    place = seats.seat(manager)
+    turn, place.turn = place.turn, None
     if turn is None or not turn.waiting:
         return
     group = groupchat_of(manager)
@@ -164,8 +164,12 @@ def end_turn(manager: Any) -> None:
 
 
 def _is_deliverable(body: Any) -> bool:
-    keys = ("content", "function_call", "tool_calls")
-    return isinstance(body, Mapping) and any(body.get(key) is not None for key in keys)
+    """Whether AutoGen takes this for a message."""
+    if not isinstance(body, (dict, Mapping)):
+        return False
+    if body.get("content") is not None:
+        return True
+    return body.get("function_call") is not None or body.get("tool_calls") is not None
 
 
 def _said_already(manager: Any, body: Mapping[str, Any], listener: Any) -> bool:

@@ -10,9 +10,9 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
-from autogen_persist.errors import PersistError
+from autogen_persist.errors import JournalUnavailable, NoSuchDatabase, PersistError
 from autogen_persist.store import Store, schema
-from autogen_persist.store.engine import open_engine, resolve, shown
+from autogen_persist.store.engine import open_engine, resolve
 from autogen_persist.store.store import PATIENCE
 
 Url = Annotated[
@@ -41,27 +41,23 @@ def connected(url: str | None, *, create: bool = False) -> Iterator[Store]:
     """A database at any schema. The driver's errors become ours."""
     address = resolve(url)
     if not create:
-        _must_exist(address.database if address.get_backend_name() == "sqlite" else None,
-                    shown(address))  # fmt: skip
+        _must_exist(address.database if address.get_backend_name() == "sqlite" else None)
     store = Store(open_engine(address), owned=True, patience=PATIENCE)
     try:
         yield store
     except Exception as error:
-        why = store._why_not(error)
-        if why is None:
+        why = store.why_not(error)
+        if why is None or isinstance(error, PersistError):
             raise
-        raise PersistError(f"{store.url} cannot be used: {why}") from error
+        raise JournalUnavailable(url=store.url, why=why, unwritten=0) from error
     finally:
         store.close()
 
 
-def _must_exist(database: str | None, address: str) -> None:
+def _must_exist(database: str | None) -> None:
     # SQLite makes an empty file of every name it is asked to read.
     if database is not None and not _path(database).is_file():
-        raise PersistError(
-            f"There is no file {_path(database)}. Name another with --url, or run "
-            f"`autogen-persist db upgrade --url '{address}'` to make it."
-        )
+        raise NoSuchDatabase(str(_path(database)))
 
 
 def _path(database: str) -> Path:

@@ -28,6 +28,10 @@ _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circul
 _ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False).encode
 
 
+class Tagged(dict[str, Any]):
+    """A loaded value that stays a tag, because the thing itself is not here; dumps as it was."""
+
+
 def dump(value: Any) -> tuple[bytes, list[str]]:
     """The JSON text of a value, and a complaint for each part that JSON cannot hold."""
     problems: list[str] = []
@@ -80,6 +84,8 @@ def _tagged(value: Any, path: str, problems: list[str]) -> Any:
         return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
     if isinstance(value, list):
         return [_tagged(item, f"{path}[{n}]", problems) for n, item in enumerate(value)]
+    if isinstance(value, Tagged):
+        return dict(value)
     if isinstance(value, dict):
         return _tagged_dict(value, path, problems)
     if isinstance(value, tuple):
@@ -156,12 +162,12 @@ def _untag(tag: str, inner: Any) -> Any:
     if tag == "$map":
         return {_untagged(key): _untagged(item) for key, item in inner}
     if tag == "$model":
-        return _revive(*inner)
-    return {tag: inner}
+        return _revive(*inner) or Tagged({tag: inner})
+    return Tagged({tag: inner})
 
 
 def _revive(name: str, fields: Any, form: str = "fields") -> Any:
-    """The pydantic model again, if the program has loaded its class.
+    """The pydantic model again, if the program has loaded its class; else None.
 
     Nothing is imported, and fields are set without validators: a journal must not run code.
     """
@@ -169,13 +175,13 @@ def _revive(name: str, fields: Any, form: str = "fields") -> Any:
     found: Any = sys.modules.get(module)
     for part in path.split("."):
         found = getattr(found, part, None)
-    fields = _untagged(fields)
     if isinstance(found, type) and _model_name(found) is not None:
         model: Any = found
+        fields = _untagged(fields)
         try:
             if form == "json":
                 return model.model_validate(fields)
             return model.model_construct(**fields)
         except (ValueError, TypeError):
             pass  # the class has changed since
-    return {"$model": [name, fields]}
+    return None

@@ -74,7 +74,7 @@ class Store:
             store._prepare(upgrade)
         except BaseException as error:
             store.close()
-            why = store._why_not(error)
+            why = store.why_not(error)
             if why is None:
                 raise
             raise JournalUnavailable(url=store.url, why=why, unwritten=0) from error
@@ -116,7 +116,7 @@ class Store:
                     session_id,
                     self._writer(key[1]),
                     read_head=lambda: self.head(session_id),
-                    why_not=self._why_not,
+                    why_not=self.why_not,
                     url=self.url,
                     patience=self._patience,
                 )
@@ -200,7 +200,7 @@ class Store:
             with self.engine.connect() as connection:
                 yield connection
         except (SQLAlchemyError, self._driver_error) as error:
-            why = self._why_not(error) or ""
+            why = self.why_not(error) or ""
             raise JournalUnavailable(url=self.url, why=why, unwritten=0) from error
 
     def _writer(self, durability: str) -> SqliteWriter | PostgresWriter:
@@ -212,7 +212,7 @@ class Store:
             )
         return self._writers[durability]
 
-    def _why_not(self, error: BaseException) -> str | None:
+    def why_not(self, error: BaseException) -> str | None:
         """Why the database failed, in a line; None if it was not the database."""
         if isinstance(error, JournalUnavailable):
             return error.why

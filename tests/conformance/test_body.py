@@ -122,3 +122,15 @@ def test_a_value_that_contains_itself_is_journaled_as_text():
 
     assert list(bodies.load(content)) == ["$opaque"]
     assert problems
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        b'{"content":{"$opaque":["builtins.function","<f>"]}}',
+        b'{"m":{"$model":["no.such:Thing",{"x":{"$bytes":"aGk="}}]}}',
+    ],
+)
+def test_what_was_loaded_dumps_as_it_was(stored):
+    """Reading a journal and writing it again gives the same bytes."""
+    assert bodies.dump(bodies.load(stored)) == (stored, [])
