@@ -59,7 +59,7 @@ class Journal:
 
     def _append(self, drafts: Sequence[Draft], patience: float, unwritten: int) -> None:
         deadline = time.monotonic() + patience
-        pause, aim = 0.05, None
+        pause, aim, tries = 0.05, None, 0
         while True:
             try:
                 old = self._known_head()
@@ -77,6 +77,9 @@ class Journal:
                 if why is None:
                     raise
                 hopeless = any(word in why for word in _HOPELESS)
+                tries += 1
+                if tries == 1 and not hopeless:
+                    continue  # a connection that died while nothing was said
                 if hopeless or time.monotonic() + pause > deadline:
                     raise JournalUnavailable(url=self.url, why=why, unwritten=unwritten) from error
             time.sleep(pause)

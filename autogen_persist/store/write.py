@@ -104,26 +104,47 @@ _inherited: list[Any] = []
 
 
 class PostgresWriter:
-    """One statement, one round trip: the head moves and the rows follow, or neither."""
+    """One statement, one round trip: the head moves and the rows follow, or neither.
+
+    Connections are held, one for each thread that writes at the same time: a ping before
+    each append would double its cost, and a connection that died is retried anyway.
+    """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._engine = engine
+        self._free: list[Any] = []
 
     def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
         move = (new.pos, new.seq, new.run, new.digest, rows[-1][11], session_id, old.pos)
         values = [value for row in rows for value in row]
-        with self._engine.connect() as connection:
-            driver: Any = connection.connection.driver_connection
-            try:
-                cursor = driver.execute(_postgres_append(len(rows)), (*move, *values))
-            except BaseException:
-                connection.invalidate()
-                raise
-            return bool(cursor.rowcount == len(rows))
+        connection = self._take()
+        try:
+            cursor = connection.execute(_postgres_append(len(rows)), (*move, *values))
+        except BaseException:
+            with suppress(Exception):
+                connection.close()
+            raise
+        self._free.append(connection)
+        return bool(cursor.rowcount == len(rows))
 
-    def close(self) -> None: ...
+    def _take(self) -> Any:
+        try:
+            return self._free.pop()
+        except IndexError:
+            pooled = self._engine.raw_connection()
+            connection: Any = pooled.driver_connection
+            pooled.detach()  # never goes back to the pool: a caller's engine keeps its settings
+            connection.autocommit = True
+            return connection
 
-    def forget(self) -> None: ...
+    def close(self) -> None:
+        while self._free:
+            self._free.pop().close()
+
+    def forget(self) -> None:
+        """In a forked child: see SqliteWriter."""
+        _inherited.extend(self._free)
+        self._free = []
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
+import threading
 
 import autogen
 import pytest
@@ -383,10 +385,29 @@ def test_a_group_nested_in_another_session_is_in_both(sqlite_url):
     assert [event.run for event in outside.events(kind="run_ended")] == [1]
 
 
+def test_after_a_nested_session_a_thread_still_speaks_in_the_outer_one(sqlite_url):
+    """Threads have no context: who was in both runs is in the outer one again."""
+    alice, bob, carol, dave, erin = cast(5)
+    inner = group([carol, dave], max_round=2, manager={"name": "inner"})
+    bob.register_nested_chats([{"recipient": inner, "message": "discuss"}], trigger=alice)
+
+    def aside(recipient, messages=None, sender=None, config=None):
+        thread = threading.Thread(target=bob.send, args=("aside", erin, False))
+        thread.start()
+        thread.join()
+        return False, None
+
+    alice.register_reply(autogen.Agent, aside)
+    outside = persist(alice, session_id="outside", url=sqlite_url)
+    persist(inner, session_id="inside", url=sqlite_url)
+
+    alice.initiate_chat(bob, message="begin", max_turns=2)
+
+    assert [row.run for row in outside.messages() if row.text == "aside"] == [1]
+
+
 def test_a_copied_agent_goes_on_in_the_session(sqlite_url):
     """AutoGen's teachable and captain agents copy their members."""
-    import copy
-
     helper = PersistentAgent("helper", url=sqlite_url, **QUIET, default_auto_reply="yes")
 
     twin = copy.copy(helper)
