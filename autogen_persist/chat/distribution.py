@@ -68,7 +68,13 @@ def hooks_of(agent: Any) -> dict[str, list[Any]]:
 
 def groupchat_of(agent: Any) -> Any | None:
     """The group that this agent manages, if it manages one."""
-    return agent.groupchat if isinstance(agent, load().GroupChatManager) else None
+    return agent.groupchat if _is_manager(type(agent)) else None
+
+
+@cache
+def _is_manager(kind: type) -> bool:
+    # AutoGen's agents are protocols, for which isinstance() costs a microsecond each time.
+    return issubclass(kind, load().GroupChatManager)
 
 
 def put_in_history(agent: Any, message: Any, peer: Any, *, sending: bool) -> None:

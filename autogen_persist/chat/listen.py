@@ -26,6 +26,7 @@ class _Heard(threading.local):
 
     sender: Any = None
     recipient: Any = None
+    turn: Turn | None = None
 
 
 _heard = _Heard()
@@ -33,6 +34,14 @@ _heard = _Heard()
 
 def on_send(sender: Any, message: Any, recipient: Any, silent: bool) -> Any:
     """The `process_message_before_send` hook."""
+    turn = _heard.turn
+    if turn is not None and turn.same is message and turn.manager is sender:
+        # The common case, once for each member of a group: nothing changed on the way.
+        who = id(recipient)
+        if who in turn.waiting and len(sender.hook_lists[SEND_HOOK]) == 1:
+            turn.waiting.discard(who)
+            _heard.sender, _heard.recipient = sender, recipient
+            return message
     if _is_last(on_send, sender.hook_lists[SEND_HOOK]):
         _hear_and_note(sender, message, recipient)
     return message
@@ -114,7 +123,7 @@ def _hear(sender: Any, message: Any, recipient: Any) -> bool:
             internal=now.internal if now else False,
         )
     if to_group is not None:
-        other.turn = Turn(sender, to_group)
+        other.turn = _heard.turn = Turn(sender, recipient, to_group)
     return True
 
 
@@ -139,7 +148,10 @@ def _is_passed_on(manager: Any, group: Any, message: Any, listener: Any) -> bool
     if turn is None or id(listener) not in turn.waiting or _is_introduction(group, message):
         return unchanged
     turn.waiting.discard(id(listener))
-    if (turn.changed is None and unchanged) or turn.changed == message:
+    if turn.changed is None and unchanged:
+        turn.same = message
+        return True
+    if turn.changed == message:
         return True
     turn.changed = message
     return False
@@ -152,7 +164,7 @@ def end_turn(manager: Any) -> None:
     reaches the manager alone.
     """
     place = seats.seat(manager)
-    turn, place.turn = place.turn, None
+    turn, place.turn, _heard.turn = place.turn, None, None
     if turn is None or not turn.waiting:
         return
     group = groupchat_of(manager)

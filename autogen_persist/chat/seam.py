@@ -59,7 +59,7 @@ def instrument_with(session: Session) -> None:
 def _install() -> None:
     autogen = load()
     agent, manager, group = autogen.ConversableAgent, autogen.GroupChatManager, autogen.GroupChat
-    _before(agent, "receive", _hear)
+    _replace(agent, "receive", _hearing)
     _before(agent, "a_receive", _hear)
     _before(agent, "clear_history", _forget)
     _around(agent, "__init__", _Build)
@@ -127,6 +127,16 @@ def _replace(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
 
 def _hear(self: Any, message: Any, sender: Any, *_: Any, **__: Any) -> None:
     listen.on_receive(sender, message, self)
+
+
+def _hearing(original: Any) -> Any:
+    """`_before(…, _hear)` without packing the arguments: each listener of each message is here."""
+
+    def receive(self: Any, message: Any, sender: Any, *args: Any, **kwargs: Any) -> Any:
+        listen.on_receive(sender, message, self)
+        return original(self, message, sender, *args, **kwargs)
+
+    return receive
 
 
 def _forget(

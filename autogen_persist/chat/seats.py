@@ -41,12 +41,14 @@ class Seat:
 class Turn:
     """A group's newest message, on its way from the manager to the other members."""
 
-    __slots__ = ("changed", "speaker", "waiting")
+    __slots__ = ("changed", "manager", "same", "speaker", "waiting")
 
-    def __init__(self, speaker: Any, group: Any) -> None:
-        self.speaker = speaker
+    def __init__(self, speaker: Any, manager: Any, group: Any) -> None:
+        self.speaker, self.manager = speaker, manager
         self.waiting = {id(agent) for agent in group.agents if agent is not speaker}
         """The members that have not heard it yet."""
+        self.same: Any = None
+        """The message, once a member got it unchanged."""
         self.changed: Any = None
         """What the manager's hooks or guardrails made of it for the last listener."""
 

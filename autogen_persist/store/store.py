@@ -28,7 +28,7 @@ from autogen_persist.store.write import PostgresWriter, SqliteWriter
 PATIENCE = 10.0
 """Seconds for which a failing database is tried again before the chat is stopped."""
 _ROW = (
-    "SELECT session_id, pos, seq, run, chat, type, kind, speaker, listener, audience, internal, "
+    "SELECT pos, seq, run, chat, type, kind, speaker, listener, audience, internal, "
     "micros, body, digest FROM persist_journal WHERE session_id = {0} AND pos > {0}"
 )
 
@@ -188,11 +188,11 @@ class Store:
         with self._connect() as connection:
             cursor = connection.connection.cursor()
             cursor.execute(query, (session_id, *values))
-            found = cursor.fetchall()
+            found = [_row(session_id, *row) for row in cursor]
             cursor.close()
         if not found:
             self.head(session_id)  # tells an empty session from a wrong id
-        return [_row(row) for row in found]
+        return found
 
     @contextmanager
     def _connect(self) -> Iterator[Connection]:
@@ -252,10 +252,16 @@ class Store:
             own.forget()
 
 
-def _row(row: tuple[Any, ...]) -> Row:
-    text = row[12]
+def _row(
+    session_id: str, pos: int, seq: int | None, run: int, chat: str, type_: str, kind: str,
+    speaker: str, listener: str, audience: str, internal: Any, micros: int, text: str | None,
+    digest: bytes,
+) -> Row:  # fmt: skip
     body = {} if text is None else bodies.load(text)
-    return Row._make((*row[:10], bool(row[10]), row[11], body, bytes(row[13])))
+    return Row(
+        session_id, pos, seq, run, chat, type_, kind, speaker, listener, audience,
+        bool(internal), micros, body, digest,
+    )  # fmt: skip
 
 
 def _check_id(session_id: object) -> None:

@@ -56,11 +56,13 @@ class SqliteWriter:
 
     def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
         with self._lock:
-            execute = self._connection().execute
+            cursor = self._cursor()
+            execute = cursor.execute
+            move = (new.pos, new.seq, new.run, new.digest, rows[-1][11], session_id, old.pos)
             try:
                 execute("BEGIN IMMEDIATE")
-                move = (new.pos, new.seq, new.run, new.digest, rows[-1][11], session_id, old.pos)
-                if execute(_SQLITE_MOVE, move).rowcount != 1:
+                execute(_SQLITE_MOVE, move)
+                if cursor.rowcount != 1:
                     execute("ROLLBACK")
                     return False
                 for row in rows:
@@ -71,7 +73,7 @@ class SqliteWriter:
                 raise
             return True
 
-    def _connection(self) -> Any:
+    def _cursor(self) -> Any:
         if self._held is None:
             pooled = self._engine.raw_connection()
             held: Any = pooled.driver_connection
@@ -79,8 +81,8 @@ class SqliteWriter:
             held.isolation_level = None
             held.execute(f"PRAGMA synchronous={self._synchronous}")
             held.execute(f"PRAGMA busy_timeout={self._busy_ms}")
-            self._held = held
-        return self._held
+            self._held, self._held_cursor = held, held.cursor()
+        return self._held_cursor
 
     def _drop(self) -> None:
         """After any failure, KeyboardInterrupt included: roll back by closing."""
@@ -123,6 +125,7 @@ class PostgresWriter:
         except BaseException:
             with suppress(Exception):
                 connection.close()
+            self.close()  # where one connection broke, the others did too
             raise
         self._free.append(connection)
         return bool(cursor.rowcount == len(rows))
@@ -138,8 +141,10 @@ class PostgresWriter:
             return connection
 
     def close(self) -> None:
-        while self._free:
-            self._free.pop().close()
+        free, self._free = self._free, []
+        for connection in free:
+            with suppress(Exception):
+                connection.close()
 
     def forget(self) -> None:
         """In a forked child: see SqliteWriter."""

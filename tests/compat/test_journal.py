@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import random
 
 import autogen
@@ -67,8 +68,7 @@ def test_a_function_that_selects_is_journaled(sqlite_url):
 
 def test_manual_selection_is_journaled(sqlite_url, monkeypatch):
     """A person at the terminal chooses the speakers."""
-    choices = iter(["2", "3", "1", "2"])
-    monkeypatch.setattr("builtins.input", lambda *_: next(choices))
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n3\n1\n2\n"))
     alice, bob, carol = cast()
     manager = group([alice, bob, carol], speaker_selection_method="manual")
     session = persist(manager, session_id="s", url=sqlite_url)
