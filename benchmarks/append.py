@@ -14,7 +14,7 @@ from autogen_persist.session import new_id
 from benchmarks.bench import Bench, interleave, medians, messages, timed
 from benchmarks.others import LangGraph, OpenAISQLAlchemy, OpenAISQLite, WholeFile
 from benchmarks.report import Grid, Report, micros, shown
-from benchmarks.rivals import Ours, Raw, RawPostgres, RawPostgresTransaction
+from benchmarks.rivals import LeanPostgres, Ours, Raw, RawPostgres
 
 BATCH = 10
 """Messages in a turn of a rival; those that write everything again add only one."""
@@ -39,7 +39,7 @@ def on_sqlite(bench: Bench) -> Report:
 def on_postgres(bench: Bench) -> Report:
     report = Report("append on PostgreSQL")
     url = bench.new_database()
-    rivals = [RawPostgres(url), Ours(url, "full"), RawPostgresTransaction(url)]
+    rivals = [RawPostgres(url), Ours(url, "full"), LeanPostgres(url)]
     costs = _compete(bench, rivals, "append on PostgreSQL")
     report.grids.append(_grid(bench, "× raw", rivals, costs))
     _bars(bench, report, costs, "ours / raw psycopg", RawPostgres.name, 1.5)

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from autogen_persist import Store
+
 _TEXT = " ".join(
     f"step {n}: the coder\nreviews module {n * 7919 % 1000}, tests it and ships it."
     for n in range(1500)
@@ -28,8 +30,8 @@ class Bench:
         self.quick = quick
         self.sizes = (100, 500) if quick else (100, 1_000, 5_000, 20_000)
         self.many = 1_000 if quick else 20_000
-        self.append_rounds = 5 if quick else 25
-        self.rounds = 3 if quick else 7
+        self.append_rounds = 5 if quick else 40
+        self.rounds = 3 if quick else 11
         self._numbers = itertools.count(1)
         self._began = time.monotonic()
 
@@ -39,9 +41,10 @@ class Bench:
         return folder
 
     def new_database(self) -> str:
-        """The URL of an empty database on PostgreSQL."""
+        """The URL of a database on PostgreSQL that has our tables, and nothing in them."""
         name = f"bench_{next(self._numbers)}"
         self._server.psql(f"CREATE DATABASE {name};")
+        Store.open(self._server.get_uri(name), upgrade=True).close()
         return self._server.get_uri(name)
 
     def say(self, text: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,57 +86,82 @@ class Ours:
 
 
 class RawPostgres:
-    """psycopg itself: head and row in one statement, which is one round trip and one commit."""
+    """psycopg itself with our statement: head and row in one round trip and one commit.
+
+    The tables are copies of ours; the digests are blanks.
+    """
 
     name = "raw psycopg"
     slow = False
-    _move = "UPDATE raw_sessions SET pos = %s WHERE id = %s"
     _append = (
-        f"WITH head AS ({_move} RETURNING id) "
-        "INSERT INTO raw_messages SELECT id, %s::bigint, %s::text FROM head"
+        "WITH head AS (UPDATE raw_sessions SET pos = %s, seq = %s, run = %s, digest = %s, "
+        "updated_micros = %s WHERE id = %s AND pos = %s RETURNING id) "
+        "INSERT INTO raw_journal (session_id, pos, seq, run, chat, type, kind, speaker, listener, "
+        "audience, internal, micros, body, salt, digest) SELECT id, %s::bigint, %s::bigint, "
+        "%s::int, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text, %s::bool, "
+        "%s::bigint, %s::text, %s::bytea, %s::bytea FROM head"
     )
 
     def __init__(self, url: str) -> None:
         self.db = psycopg.connect(url, autocommit=True)
-        self.db.execute("CREATE TABLE IF NOT EXISTS raw_sessions (id text PRIMARY KEY, pos bigint)")
-        self.db.execute(
-            "CREATE TABLE IF NOT EXISTS raw_messages "
-            "(session_id text, pos bigint, body text, PRIMARY KEY (session_id, pos))"
-        )
+        for table in ("sessions", "journal"):
+            self.db.execute(
+                f"CREATE TABLE IF NOT EXISTS raw_{table} (LIKE persist_{table} INCLUDING ALL)"
+            )
 
     def open(self, session_id: str, past: Messages) -> Append:
         numbers = itertools.count(1)
-        self.db.execute("INSERT INTO raw_sessions VALUES (%s, 0)", (session_id,))
-        with self.db.transaction(), self.db.cursor().copy("COPY raw_messages FROM STDIN") as copy:
-            for message in past:
-                copy.write_row((session_id, next(numbers), json.dumps(message)))
+        self.db.execute(
+            "INSERT INTO raw_sessions (id, created_micros, updated_micros, digest) "
+            "VALUES (%s, 0, 0, '')",
+            (session_id,),
+        )
 
         def append(messages: Messages) -> None:
             for message in messages:
                 self._write(session_id, next(numbers), json.dumps(message))
 
+        with self.db.transaction():
+            append(past)
         return append
 
     def _write(self, session_id: str, pos: int, body: str) -> None:
-        self.db.execute(self._append, (pos, session_id, pos, body))
+        now, digest, salt = time.time_ns() // 1000, bytes(32), bytes(16)
+        head = (pos, pos, 1, digest, now, session_id, pos - 1)
+        names = ("user>manager", "message", "text", "coder", "manager", "group")
+        self.db.execute(self._append, (*head, pos, pos, 1, *names, False, now, body, salt, digest))
 
     def read(self, session_id: str) -> Messages:
-        query = "SELECT body FROM raw_messages WHERE session_id = %s ORDER BY pos"
+        query = "SELECT body FROM raw_journal WHERE session_id = %s ORDER BY pos"
         return [json.loads(body) for (body,) in self.db.execute(query, (session_id,))]
 
     def close(self) -> None:
         self.db.close()
 
 
-class RawPostgresTransaction(RawPostgres):
-    """The same as most people write it: two statements in a transaction."""
+class LeanPostgres(RawPostgres):
+    """The least that could be called a journal: three columns, and the number in the head."""
 
-    name = "raw psycopg, two statements"
+    name = "raw psycopg, three columns"
+    _append = (
+        "WITH head AS (UPDATE lean_sessions SET pos = %s WHERE id = %s RETURNING id) "
+        "INSERT INTO lean_journal SELECT id, %s::bigint, %s::text FROM head"
+    )
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.db.execute("CREATE TABLE lean_sessions (id text PRIMARY KEY, pos bigint)")
+        self.db.execute(
+            "CREATE TABLE lean_journal "
+            "(session_id text, pos bigint, body text, PRIMARY KEY (session_id, pos))"
+        )
+
+    def open(self, session_id: str, past: Messages) -> Append:
+        self.db.execute("INSERT INTO lean_sessions VALUES (%s, 0)", (session_id,))
+        return super().open(session_id, past)
 
     def _write(self, session_id: str, pos: int, body: str) -> None:
-        with self.db.transaction():
-            self.db.execute(self._move, (pos, session_id))
-            self.db.execute("INSERT INTO raw_messages VALUES (%s, %s, %s)", (session_id, pos, body))
+        self.db.execute(self._append, (pos, session_id, pos, body))
 
 
 def connect(path: Path, durability: str, **options: Any) -> sqlite3.Connection:

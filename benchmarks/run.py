@@ -60,12 +60,12 @@ def _run(bench: Bench, console: Console, name: str) -> Report:
 
 
 def _verdict(console: Console, reports: list[Report]) -> int:
-    bars = [bar for report in reports for bar in report.bars]
-    missed = [bar.name for bar in bars if not bar.ok]
+    bars = [(report.title, bar) for report in reports for bar in report.bars]
+    missed = [(title, bar) for title, bar in bars if not bar.ok]
     console.rule()
     console.print(f"{len(bars) - len(missed)} of {len(bars)} bars cleared", style="bold")
-    for name in missed:
-        console.print(f"[bold red]MISSED[/] {name}")
+    for title, bar in missed:
+        console.print(f"[bold red]MISSED[/] {title}: {bar.name}")
     return 1 if missed else 0
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from autogen_persist.errors import AutoGenNotFound
 
@@ -68,13 +69,22 @@ def hooks_of(agent: Any) -> dict[str, list[Any]]:
 
 def groupchat_of(agent: Any) -> Any | None:
     """The group that this agent manages, if it manages one."""
-    return agent.groupchat if _is_manager(type(agent)) else None
+    return agent.groupchat if is_manager(agent) else None
 
 
-@cache
-def _is_manager(kind: type) -> bool:
-    # AutoGen's agents are protocols, for which isinstance() costs a microsecond each time.
-    return issubclass(kind, load().GroupChatManager)
+def is_manager(agent: Any) -> bool:
+    """Whether an agent is a GroupChatManager.
+
+    AutoGen's agents are protocols, for which isinstance() costs a microsecond each time.
+    """
+    kind = type(agent)
+    known = _managers.get(kind)
+    if known is None:
+        known = _managers[kind] = issubclass(kind, load().GroupChatManager)
+    return known
+
+
+_managers: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
 
 def put_in_history(agent: Any, message: Any, peer: Any, *, sending: bool) -> None:

@@ -34,14 +34,6 @@ _heard = _Heard()
 
 def on_send(sender: Any, message: Any, recipient: Any, silent: bool) -> Any:
     """The `process_message_before_send` hook."""
-    turn = _heard.turn
-    if turn is not None and turn.same is message and turn.manager is sender:
-        # The common case, once for each member of a group: nothing changed on the way.
-        who = id(recipient)
-        if who in turn.waiting and len(sender.hook_lists[SEND_HOOK]) == 1:
-            turn.waiting.discard(who)
-            _heard.sender, _heard.recipient = sender, recipient
-            return message
     if _is_last(on_send, sender.hook_lists[SEND_HOOK]):
         _hear_and_note(sender, message, recipient)
     return message
@@ -61,6 +53,11 @@ def on_receive(sender: Any, message: Any, recipient: Any) -> None:
     """Before an agent takes a message in."""
     if _heard.sender is sender and _heard.recipient is recipient:
         _heard.sender = _heard.recipient = None
+        return
+    turn = _heard.turn
+    if turn is not None and turn.same is message and id(recipient) in turn.waiting:
+        # The common case, once for each member of a group: nothing changed on the way.
+        turn.waiting.discard(id(recipient))
         return
     was_heard = _hear(sender, message, recipient)
     if was_heard and on_send in hooks_of(sender).get(SEND_HOOK, ()):
@@ -153,7 +150,7 @@ def _is_passed_on(manager: Any, group: Any, message: Any, listener: Any) -> bool
         return True
     if turn.changed == message:
         return True
-    turn.changed = message
+    turn.same, turn.changed = None, message
     return False
 
 

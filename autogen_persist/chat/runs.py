@@ -10,7 +10,7 @@ from typing import Any
 from autogen_persist.chat import listen, seats
 from autogen_persist.chat.distribution import groupchat_of
 from autogen_persist.chat.seats import Here, Run, here
-from autogen_persist.errors import PersistError
+from autogen_persist.errors import JournalUnavailable, PersistError
 
 selecting: ContextVar[bool] = ContextVar("autogen_persist_selecting", default=False)
 """True while a group chooses its next speaker: what is said then is internal."""
@@ -50,6 +50,8 @@ class Chat:
         if self._begun:
             verdicts = [verdict.end() for verdict in self._verdicts]
             self._begun.end()
+            if isinstance(error, JournalUnavailable):
+                return  # the database would not take this either, and waiting twice helps nobody
             self._note("run_ended", self._ending(error, any(verdicts)))
             for session in self._begun.own:
                 if not session.closed:

@@ -43,6 +43,7 @@ def _let_go(session: Session) -> None:
             while _originals:
                 owner, name, original = _originals.pop()
                 setattr(owner, name, original)
+            seats.listen_no_more()
 
 
 def instrumented() -> Session | None:

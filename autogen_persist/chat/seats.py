@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from autogen_persist.chat.distribution import (
     groupchat_of,
     hooks_of,
+    is_manager,
     roster_entry,
 )
 from autogen_persist.session import Session
@@ -124,11 +125,27 @@ def members(agent: Any) -> list[Any]:
 
 
 def listen_to(agent: Any) -> None:
-    """Register our hooks with an agent, once."""
+    """Register our hooks with an agent, once.
+
+    Not with a manager: what it sends is the group's own message again, once for each
+    member, and `receive` sees the little else as cheaply as can be.
+    """
+    if is_manager(agent):
+        return
     lists = hooks_of(agent)
     for name, hook in _hooks.items():
         if name in lists and hook not in lists[name]:
             agent.register_hook(name, hook)
+
+
+def listen_no_more() -> None:
+    """Take our hooks back, from every agent that still lives."""
+    for agent in list(_seats):
+        lists = hooks_of(agent)
+        for name, hook in _hooks.items():
+            while hook in lists.get(name, ()):
+                lists[name].remove(hook)
+    _seats.clear()
 
 
 def sit(agent: Any, session: Session) -> None:

@@ -25,7 +25,7 @@ OPAQUE_TEXT = 10_000
 """Characters kept of a value that can only be shown."""
 
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-_scan = json.JSONDecoder().scan_once
+_scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False).encode
 
 

@@ -186,7 +186,7 @@ class Store:
         if limit is not None:
             query += f" LIMIT {int(limit)}"
         with self._connect() as connection:
-            cursor = connection.connection.cursor()
+            cursor: Any = connection.connection.cursor()
             cursor.execute(query, (session_id, *values))
             found = [_row(session_id, *row) for row in cursor]
             cursor.close()
