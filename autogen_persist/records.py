@@ -29,8 +29,9 @@ class Row(NamedTuple):
     """'message' or 'event'."""
     kind: str
     """Of a message: text, tool_call, tool_result, function_call, function_result, introduction,
-    restored. Of an event: process, run_started, run_ended, clear_history, clear_group, resumed, unheard (a group's message did
-    not get to everyone), unsent (a direct receive: the sender did not file it)."""
+    restored. Of an event: process, run_started, run_ended, clear_history, clear_group, resumed,
+    unheard (a group's message did not get to everyone), unsent (a direct receive: the sender
+    did not file it)."""
     speaker: str
     listener: str
     """Whom it was said to: the manager of a group, or a single agent."""

@@ -37,7 +37,7 @@ def run(bench: Bench) -> Report:
 
 
 def _race(bench: Bench, report: Report, name: str, makers: Makers) -> tuple[str, ...]:
-    rounds, count = (3, 50) if bench.quick else (25, 150)
+    rounds, count = (3, 50) if bench.quick else (15, 600)
     bench.say(f"processes, {name}: {rounds} rounds of {PROCESSES} × {count} messages")
     for make in makers.values():  # the tables are there before the race begins
         rival = make()
