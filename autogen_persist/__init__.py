@@ -7,11 +7,13 @@ from autogen_persist.errors import BadArgument as BadArgument
 from autogen_persist.errors import BadUrl as BadUrl
 from autogen_persist.errors import ExtraMissing as ExtraMissing
 from autogen_persist.errors import JournalUnavailable as JournalUnavailable
+from autogen_persist.errors import LeaseLost as LeaseLost
 from autogen_persist.errors import NoSuchDatabase as NoSuchDatabase
 from autogen_persist.errors import NoSuchSession as NoSuchSession
 from autogen_persist.errors import NotJournalable as NotJournalable
 from autogen_persist.errors import PersistError as PersistError
 from autogen_persist.errors import SchemaOutOfDate as SchemaOutOfDate
+from autogen_persist.errors import SessionBusy as SessionBusy
 from autogen_persist.errors import SessionClosed as SessionClosed
 from autogen_persist.errors import SessionConflict as SessionConflict
 from autogen_persist.persist import instrument as instrument
@@ -35,6 +37,7 @@ __all__ = [
     "BadUrl",
     "ExtraMissing",
     "JournalUnavailable",
+    "LeaseLost",
     "Message",
     "NoSuchDatabase",
     "NoSuchSession",
@@ -46,6 +49,7 @@ __all__ = [
     "Row",
     "SchemaOutOfDate",
     "Session",
+    "SessionBusy",
     "SessionClosed",
     "SessionConflict",
     "Store",

@@ -11,6 +11,8 @@ PersistError
 ├── NoSuchSession            nothing is journaled under this id
 ├── NotJournalable           strict=True and JSON cannot hold a value
 ├── BadArgument              an argument has a value outside its range
+├── SessionBusy              another process writes this session
+├── LeaseLost                this process wrote it until another one took over
 └── JournalUnavailable       the database did not take the message
 """
 
@@ -118,6 +120,28 @@ class NotJournalable(PersistError):
         super().__init__(
             f"The message holds what JSON cannot: {'; '.join(problems)}. Send text, numbers, "
             f"lists, dicts, bytes or pydantic models, or use strict=False to journal it as text."
+        )
+
+
+class SessionBusy(PersistError):
+    """A session has one writer at a time, and another process is it."""
+
+    def __init__(self, *, session_id: str, host: str, pid: object, seconds: float) -> None:
+        super().__init__(
+            f"Session {session_id!r} is being written by process {pid} on {host}, which was last "
+            f"heard of {seconds:.0f} s ago. Wait until it ends (`autogen-persist run --wait`), or "
+            f"use another session id."
+        )
+
+
+class LeaseLost(PersistError):
+    """This process owned the session, was away for too long, and another one took over."""
+
+    def __init__(self, *, session_id: str, host: str, pid: object) -> None:
+        super().__init__(
+            f"Session {session_id!r} was taken over by process {pid} on {host}; this process can "
+            f"not write to it any more. What it wrote before is safe. Stop here; the other "
+            f"process goes on from the last row."
         )
 
 

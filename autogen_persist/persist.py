@@ -29,6 +29,7 @@ def persist(
     namespace: str = "default",
     upgrade: bool | None = None,
     patience: float = PATIENCE,
+    wait: float = 0,
 ) -> Session:
     """Journal every message of a chat.
 
@@ -46,6 +47,7 @@ def persist(
     namespace: whose learnings these are.
     upgrade: True brings an older schema up to date; a fresh SQLite file is always set up.
     patience: seconds for which a failing database is tried again.
+    wait: seconds to wait for another process that writes this session; SessionBusy after that.
     """
     from autogen_persist.chat import seam, seats
     from autogen_persist.chat.distribution import describe, load
@@ -65,7 +67,7 @@ def persist(
         raise SessionConflict(target=name, has=known.id, wanted=str(session_id))
     session = open_session(
         session_id, url=url, durability=durability, on_error=on_error, strict=strict,
-        namespace=namespace, upgrade=upgrade, patience=patience, process=describe(),
+        namespace=namespace, upgrade=upgrade, patience=patience, wait=wait, process=describe(),
     )  # fmt: skip
     if not is_off():
         seam.use(session)
@@ -83,6 +85,7 @@ def instrument(
     namespace: str = "default",
     upgrade: bool | None = None,
     patience: float = PATIENCE,
+    wait: float = 0,
 ) -> Session:
     """Journal every agent and chat that this process builds from now on, in one session.
 
@@ -99,7 +102,7 @@ def instrument(
         raise SessionConflict(target="this process", has=known.id, wanted=str(session_id))
     session = open_session(
         session_id, url=url, durability=durability, on_error=on_error, strict=strict,
-        namespace=namespace, upgrade=upgrade, patience=patience, process=process,
+        namespace=namespace, upgrade=upgrade, patience=patience, wait=wait, process=process,
     )  # fmt: skip
     if not is_off():
         seam.instrument_with(session)

@@ -15,11 +15,18 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from autogen_persist.errors import BadArgument, NotJournalable, SessionClosed
+from autogen_persist.errors import (
+    BadArgument,
+    JournalUnavailable,
+    NotJournalable,
+    SessionBusy,
+    SessionClosed,
+)
 from autogen_persist.records import Draft, Message, Row
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
 from autogen_persist.store.engine import resolve
+from autogen_persist.store.lease import SECONDS, Lease
 from autogen_persist.store.store import PATIENCE
 from autogen_persist.store.tail import Tail
 
@@ -45,6 +52,7 @@ class Session:
         on_error: str = "stop",
         strict: bool = False,
         namespace: str = "default",
+        wait: float = 0,
         on_close: Callable[[Session], None] | None = None,
     ) -> None:
         self.id = session_id
@@ -59,8 +67,10 @@ class Session:
         if store is None:
             return
         store.create(session_id, namespace=namespace)
+        self._lease = _own(store, session_id, wait)
         self._runs = store.head(session_id).run
         self._journal = store.journal(session_id, durability=durability)
+        self._journal.lease = self._lease
         if durability == "behind" or on_error == "continue":
             self._tail = Tail(
                 self._journal, behind=durability == "behind", forgiving=on_error == "continue"
@@ -107,6 +117,7 @@ class Session:
             if self.on_close:
                 self.on_close(self)
             if self._store:
+                self._disown()
                 _release(self._store)
 
     def __enter__(self) -> Session:
@@ -164,6 +175,23 @@ class Session:
             self._runs += 1
             return self._runs
 
+    def keep_lease(self) -> None:
+        """The heartbeat: a session whose process lives is not taken over."""
+        if self._store and not self.closed:
+            try:
+                if not self._store.keep(self._lease):
+                    log.error("session %r was taken over by another process", self.id)
+            except JournalUnavailable as error:
+                log.warning("session %r: its lease could not be renewed: %s", self.id, error)
+
+    def _disown(self) -> None:
+        assert self._store is not None
+        self._journal.lease = None
+        try:
+            self._store.disown(self._lease)
+        except JournalUnavailable as error:
+            log.warning("session %r: its lease runs out by itself: %s", self.id, error)
+
     def _complain(self, problems: list[str], speaker: str) -> None:
         if self._strict:
             raise NotJournalable(problems)
@@ -198,6 +226,7 @@ def open_session(
     namespace: str = "default",
     upgrade: bool | None = None,
     patience: float = PATIENCE,
+    wait: float = 0,
     process: Mapping[str, Any] | None = None,
 ) -> Session:
     """The session of this id in this database; the same object while it is open."""
@@ -216,12 +245,13 @@ def open_session(
             store = _acquire(address, url, upgrade, patience)
             try:
                 session = Session(session_id, store, durability=durability, on_error=on_error,
-                                  strict=strict, namespace=namespace)  # fmt: skip
+                                  strict=strict, namespace=namespace, wait=wait)  # fmt: skip
                 session.event("process", {**_process(), **(process or {})})
             except BaseException:
                 _release(store)
                 raise
             _registry[(address, session_id)] = session
+            _start_heartbeat()
             note = "session %s in %s" if given else "new session %s in %s"
             log.info(note, session_id, session.url)
         elif session.options != options:
@@ -229,6 +259,18 @@ def open_session(
                 "options", options, f"{session.options}, with which {session_id!r} is open already"
             )
     return session
+
+
+def _own(store: Store, session_id: str, wait: float) -> Lease:
+    """Take the session, if need be when its owner is done."""
+    deadline = time.monotonic() + wait
+    while True:
+        try:
+            return store.own(session_id)
+        except SessionBusy:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
 
 
 def is_off() -> bool:
@@ -295,6 +337,24 @@ def _release(store: Store) -> None:
                     store.close()
                 else:
                     _stores[address] = (store, users - 1)
+
+
+_heart: threading.Thread | None = None
+
+
+def _start_heartbeat() -> None:
+    global _heart
+    if _heart is None or not _heart.is_alive():
+        _heart = threading.Thread(target=_beat, name="autogen-persist leases", daemon=True)
+        _heart.start()
+
+
+def _beat() -> None:
+    """Renew all leases of this process, several times before they could expire."""
+    while _registry:
+        time.sleep(SECONDS / 4)
+        for session in list(_registry.values()):
+            session.keep_lease()
 
 
 @atexit.register

@@ -5,9 +5,11 @@ import inspect
 import autogen_persist
 
 NAMES = {
-    "AutoGenNotFound", "BadArgument", "BadUrl", "ExtraMissing", "JournalUnavailable", "Message",
+    "AutoGenNotFound", "BadArgument", "BadUrl", "ExtraMissing", "JournalUnavailable", "LeaseLost",
+    "Message",
     "NoSuchDatabase", "NoSuchSession", "NotJournalable", "PersistError", "PersistentAgent",
-    "PersistentGroupChat", "PersistentMixin", "Row", "SchemaOutOfDate", "Session", "SessionClosed",
+    "PersistentGroupChat", "PersistentMixin", "Row", "SchemaOutOfDate", "Session",
+    "SessionBusy", "SessionClosed",
     "SessionConflict", "Store", "instrument", "persist", "uninstrument",
 }  # fmt: skip
 
@@ -36,6 +38,6 @@ def test_the_options_of_persist_are_these():
     options = list(inspect.signature(autogen_persist.persist).parameters)
     assert options == [
         "target", "session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade",
-        "patience",
+        "patience", "wait",
     ]  # fmt: skip
     assert list(inspect.signature(autogen_persist.instrument).parameters) == options[1:]

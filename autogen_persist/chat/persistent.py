@@ -12,7 +12,8 @@ load()  # the clear error, where there is no AutoGen to inherit from
 
 from autogen import ConversableAgent, GroupChat  # noqa: E402
 
-_OPTIONS = ("session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade")
+_OPTIONS = ("session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade",
+            "patience", "wait")  # fmt: skip
 
 
 def _split(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -17,12 +17,15 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import sys
 from typing import Any
 
 TAGS = frozenset({"$bytes", "$tuple", "$map", "$float", "$model", "$opaque"})
 OPAQUE_TEXT = 10_000
 """Characters kept of a value that can only be shown."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
@@ -128,7 +131,8 @@ def _opaque(value: Any) -> dict[str, Any]:
         text = repr(value)
     except Exception as error:  # noqa: BLE001 - a foreign __repr__ may raise anything
         text = f"<repr raised {type(error).__name__}>"
-    return {"$opaque": [_type_name(value), text[:OPAQUE_TEXT]]}
+    # Without its address, which is another one in the next process.
+    return {"$opaque": [_type_name(value), _ADDRESS.sub("", text)[:OPAQUE_TEXT]]}
 
 
 def _type_name(value: Any) -> str:

@@ -24,6 +24,8 @@ class Head(NamedTuple):
     seq: int
     run: int
     digest: bytes
+    token: int = 0
+    """The fencing token of the lease under which the next row is written."""
 
 
 def genesis(session_id: str) -> Head:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from autogen_persist.errors import JournalUnavailable
 from autogen_persist.records import Draft
 from autogen_persist.store.chain import SALT, Head, link, seal
+from autogen_persist.store.lease import Lease
 from autogen_persist.store.write import Values, Writer
 
 MOST_ROWS = 256
@@ -31,7 +32,7 @@ class Journal:
         session_id: str,
         writer: Writer,
         *,
-        read_head: Callable[[], Head],
+        read_head: Callable[[Lease | None], Head],
         why_not: Callable[[BaseException], str | None],
         url: str,
         patience: float,
@@ -44,6 +45,8 @@ class Journal:
         self._patience = patience
         self.lock = threading.RLock()
         self._head: Head | None = None
+        self.lease: Lease | None = None
+        """Held by the session's owner; without one, rows can be written while nobody owns it."""
 
     def append(self, drafts: Sequence[Draft], *, patience: float | None = None) -> Head:
         """Write rows in order; return the new head. Retries for `patience` seconds."""
@@ -87,11 +90,11 @@ class Journal:
 
     def _known_head(self) -> Head:
         if self._head is None:
-            self._head = self._read_head()
+            self._head = self._read_head(self.lease)
         return self._head
 
     def _chained(self, head: Head, drafts: Sequence[Draft]) -> tuple[list[Values], Head]:
-        pos, seq, run, digest = head
+        pos, seq, run, digest, _ = head
         rows = []
         for draft in drafts:
             pos += 1
@@ -105,4 +108,4 @@ class Journal:
             digest = link(digest, seal(salt, draft.content), (pos, number, *meta))
             text = draft.content.decode()
             rows.append((self.session_id, pos, number, *meta, text, salt, None, digest))
-        return rows, Head(pos, seq, run, digest)
+        return rows, Head(pos, seq, run, digest, head.token)

@@ -18,10 +18,12 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from autogen_persist.errors import BadArgument, JournalUnavailable, NoSuchSession, NotJournalable
 from autogen_persist.records import Draft, Message, Row, SessionRecord
 from autogen_persist.store import body as bodies
+from autogen_persist.store import lease as leases
 from autogen_persist.store import schema
 from autogen_persist.store.chain import Head, genesis
 from autogen_persist.store.engine import open_engine, resolve, shown
 from autogen_persist.store.journal import Journal
+from autogen_persist.store.lease import Lease
 from autogen_persist.store.tables import sessions
 from autogen_persist.store.write import PostgresWriter, SqliteWriter
 
@@ -115,7 +117,7 @@ class Store:
                 self._journals[key] = Journal(
                     session_id,
                     self._writer(key[1]),
-                    read_head=lambda: self.head(session_id),
+                    read_head=lambda lease: self._head(session_id, lease),
                     why_not=self.why_not,
                     url=self.url,
                     patience=self._patience,
@@ -147,14 +149,50 @@ class Store:
         loaded = bodies.load(content)
         return Row(session_id, head.pos, head.seq, *draft[:-1], loaded, head.digest)
 
+    def own(self, session_id: str) -> Lease:
+        """Become the one writer of a session, or raise SessionBusy."""
+        with self._connect() as connection:
+            lease = leases.take(connection, session_id)
+            connection.commit()
+            return lease
+
+    def keep(self, lease: Lease) -> bool:
+        """Renew a lease; False if it was lost."""
+        with self._connect() as connection:
+            kept = leases.renew(connection, lease)
+            connection.commit()
+            return kept
+
+    def disown(self, lease: Lease) -> None:
+        """Leave a session to whoever comes next."""
+        with self._connect() as connection:
+            leases.release(connection, lease)
+            connection.commit()
+
+    def owner(self, session_id: str) -> dict[str, Any] | None:
+        """Host and pid of the live process that writes a session; None if there is none."""
+        with self._connect() as connection:
+            return leases.holder(connection, session_id)
+
     def head(self, session_id: str) -> Head:
         """Where the journal of a session ends."""
-        columns = (sessions.c.pos, sessions.c.seq, sessions.c.run, sessions.c.digest)
+        found = self._session_row(session_id)
+        return Head(found[0], found[1], found[2], bytes(found[3]), found[4])
+
+    def _head(self, session_id: str, lease: Lease | None) -> Head:
+        """The same, for somebody who wants to write."""
+        found = self._session_row(session_id)
+        leases.check(lease, session_id, found[4], found[5], found[6])
+        return Head(found[0], found[1], found[2], bytes(found[3]), found[4])
+
+    def _session_row(self, session_id: str) -> Any:
+        s = sessions.c
+        columns = (s.pos, s.seq, s.run, s.digest, s.lease_token, s.owner, s.lease_until_micros)
         with self._connect() as connection:
-            found = connection.execute(select(*columns).where(sessions.c.id == session_id)).first()
+            found = connection.execute(select(*columns).where(s.id == session_id)).first()
         if found is None:
             raise self._no_such(session_id)
-        return Head(found[0], found[1], found[2], bytes(found[3]))
+        return found
 
     def messages(
         self, session_id: str, *, after: int = 0, limit: int | None = None

@@ -7,7 +7,7 @@ import logging
 import threading
 from pathlib import Path
 
-from autogen_persist.errors import JournalUnavailable
+from autogen_persist.errors import JournalUnavailable, LeaseLost, PersistError
 from autogen_persist.records import Draft
 from autogen_persist.store.journal import Journal
 
@@ -44,7 +44,7 @@ class Tail:
         self._arrived = threading.Event()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._failure: JournalUnavailable | None = None
+        self._failure: PersistError | None = None
 
     forget = _reset
     """In a forked child: what waits is the parent's to write."""
@@ -75,6 +75,9 @@ class Tail:
             except JournalUnavailable as error:
                 self._lost_touch(error)
                 return
+            except LeaseLost as error:
+                self._failure = error
+                raise
             del self._waiting[: len(batch)]
             if self._failure is not None:
                 self._failure = None
@@ -99,8 +102,8 @@ class Tail:
         return f"session {self._journal.session_id!r}"
 
     def _refuse_when_full(self) -> None:
-        if not self._forgiving:
-            assert self._failure is not None
+        assert self._failure is not None
+        if not self._forgiving or isinstance(self._failure, LeaseLost):
             raise self._failure
         if len(self._waiting) >= MOST_WAITING:
             raise JournalUnavailable(
@@ -132,7 +135,7 @@ class Tail:
             self._arrived.clear()
             try:
                 self.flush(patience=0 if self.away else None)
-            except JournalUnavailable:
+            except PersistError:
                 return  # kept in _failure: the next write raises it in the chat's thread
             if self._waiting:
                 self._arrived.set()

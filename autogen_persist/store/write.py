@@ -22,7 +22,9 @@ from autogen_persist.store.tables import journal
 COLUMNS = tuple(column.name for column in journal.columns)
 _NAMES = ", ".join(COLUMNS)
 _HEAD = "pos = {0}, seq = {0}, run = {0}, digest = {0}, updated_micros = {0}"
-_MOVE = f"UPDATE persist_sessions SET {_HEAD} WHERE id = {{0}} AND pos = {{0}}"  # noqa: S608
+_MOVE = (
+    f"UPDATE persist_sessions SET {_HEAD} WHERE id = {{0}} AND pos = {{0}} AND lease_token = {{0}}"  # noqa: S608
+)
 _SQLITE_MOVE = _MOVE.format("?")
 _SQLITE_INSERT = (
     f"INSERT INTO persist_journal ({_NAMES}) "  # noqa: S608
@@ -39,7 +41,7 @@ class Writer(Protocol):
     """Moves a session's head and writes the rows in between, both or neither."""
 
     def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
-        """Commit. False if the head is no longer `old`: somebody else wrote."""
+        """Commit. False if head or lease are no longer those of `old`: somebody else came."""
 
     def close(self) -> None: ...
 
@@ -58,7 +60,7 @@ class SqliteWriter:
         with self._lock:
             cursor = self._cursor()
             execute = cursor.execute
-            move = (new.pos, new.seq, new.run, new.digest, rows[-1][11], session_id, old.pos)
+            move = (*new[:4], rows[-1][11], session_id, old.pos, old.token)
             try:
                 execute("BEGIN IMMEDIATE")
                 execute(_SQLITE_MOVE, move)
@@ -117,7 +119,7 @@ class PostgresWriter:
         self._free: list[Any] = []
 
     def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
-        move = (new.pos, new.seq, new.run, new.digest, rows[-1][11], session_id, old.pos)
+        move = (*new[:4], rows[-1][11], session_id, old.pos, old.token)
         values = [value for row in rows for value in row]
         connection = self._take()
         try:
