@@ -95,7 +95,7 @@ class RawPostgres:
     slow = False
     _append = (
         "WITH head AS (UPDATE raw_sessions SET pos = %s, seq = %s, run = %s, digest = %s, "
-        "updated_micros = %s WHERE id = %s AND pos = %s RETURNING id) "
+        "updated_micros = %s WHERE id = %s AND pos = %s AND lease_token = %s RETURNING id) "
         "INSERT INTO raw_journal (session_id, pos, seq, run, chat, type, kind, speaker, listener, "
         "audience, internal, micros, body, salt, digest) SELECT id, %s::bigint, %s::bigint, "
         "%s::int, %s::text, %s::text, %s::text, %s::text, %s::text, %s::text, %s::bool, "
@@ -127,7 +127,7 @@ class RawPostgres:
 
     def _write(self, session_id: str, pos: int, body: str) -> None:
         now, digest, salt = time.time_ns() // 1000, bytes(32), bytes(16)
-        head = (pos, pos, 1, digest, now, session_id, pos - 1)
+        head = (pos, pos, 1, digest, now, session_id, pos - 1, 0)
         names = ("user>manager", "message", "text", "coder", "manager", "group")
         self.db.execute(self._append, (*head, pos, pos, 1, *names, False, now, body, salt, digest))
 

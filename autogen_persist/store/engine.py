@@ -22,9 +22,15 @@ def resolve(url: str | os.PathLike[str] | URL | None) -> URL:
     given = url or os.environ.get("AUTOGEN_PERSIST_URL") or DEFAULT_URL
     if isinstance(given, URL):
         return _checked(given)
-    address = os.fspath(given)
+    try:
+        address = os.fspath(given)
+    except TypeError as error:
+        raise BadUrl(url=repr(given), why="it is neither text nor a path") from error
+    if isinstance(address, bytes):
+        address = os.fsdecode(address)
     if "://" not in address:
-        address = f"sqlite:///{address}"
+        # Not parsed as a URL: a path may hold '?' and '%'.
+        return _checked(URL.create("sqlite", database=address))
     try:
         return _checked(make_url(address))
     except (ArgumentError, ValueError) as error:
@@ -37,6 +43,8 @@ def _checked(url: URL) -> URL:
     backend = url.get_backend_name()
     if backend in ("postgresql", "postgres"):
         return url.set(drivername="postgresql+psycopg")
+    if backend == "sqlite" and url.drivername not in ("sqlite", "sqlite+pysqlite"):
+        raise BadUrl(url=shown(url), why="only the driver of the standard library is used")
     if backend != "sqlite":
         raise BadUrl(url=shown(url), why=f"{backend} is neither SQLite nor PostgreSQL")
     if not url.database or url.database == ":memory:":
@@ -54,21 +62,22 @@ def shown(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
-def open_engine(url: URL) -> Engine:
+def open_engine(url: URL, patience: float = BUSY_MS / 1000) -> Engine:
     """An engine in autocommit: every transaction is opened in so many words."""
     try:
         if url.get_backend_name() == "sqlite":
             engine = create_engine(url, isolation_level="AUTOCOMMIT", pool_size=4, max_overflow=16)
-            event.listen(engine, "connect", set_pragmas)
+            busy = min(int(patience * 1000), BUSY_MS)
+            event.listen(engine, "connect", lambda raw, _: set_pragmas(raw, busy))
             return engine
         return create_engine(url, isolation_level="AUTOCOMMIT", pool_pre_ping=True)
     except (ImportError, NoSuchModuleError) as error:
         raise ExtraMissing(package="psycopg", extra="postgres", what="PostgreSQL") from error
 
 
-def set_pragmas(connection: Any, _record: Any = None) -> None:
+def set_pragmas(connection: Any, busy_ms: int) -> None:
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    cursor.execute(f"PRAGMA busy_timeout={busy_ms}")
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")

@@ -15,7 +15,8 @@ from autogen_persist.store.write import Values, Writer
 
 MOST_ROWS = 256
 """Rows in one transaction; PostgreSQL takes at most 65,535 parameters in a statement."""
-_HOPELESS = ("readonly", "read-only", "no such table", "malformed", "not a database")
+_HOPELESS = ("readonly", "read-only", "no such table", "malformed", "not a database",
+             "does not exist", "is gone")  # fmt: skip
 """What no amount of waiting mends."""
 
 
@@ -45,6 +46,9 @@ class Journal:
         self._patience = patience
         self.lock = threading.RLock()
         self._head: Head | None = None
+        self._done: Sequence[Draft] | None = None
+        self._doubt: tuple[Sequence[Draft], set[bytes]] | None = None
+        """Rows whose commit was interrupted, and the digests that would show it happened."""
         self.lease: Lease | None = None
         """Held by the session's owner; without one, rows can be written while nobody owns it."""
 
@@ -52,26 +56,37 @@ class Journal:
         """Write rows in order; return the new head. Retries for `patience` seconds."""
         patience = self._patience if patience is None else patience
         with self.lock:
-            for start in range(0, len(drafts), MOST_ROWS):
-                self._append(drafts[start : start + MOST_ROWS], patience, len(drafts) - start)
+            if len(drafts) <= MOST_ROWS:
+                self._append(drafts, patience, len(drafts))
+            else:
+                for start in range(0, len(drafts), MOST_ROWS):
+                    self._append(drafts[start : start + MOST_ROWS], patience, len(drafts) - start)
             return self._known_head()
 
     def forget(self) -> None:
         """In a forked child: a new lock, and nothing known."""
         self.lock, self._head = threading.RLock(), None
+        self._done = self._doubt = None
 
     def _append(self, drafts: Sequence[Draft], patience: float, unwritten: int) -> None:
+        if drafts is self._done:
+            return  # the caller was interrupted before it could take note
         deadline = time.monotonic() + patience
-        pause, aim, tries = 0.05, None, 0
+        pause, tries = 0.05, 0
+        # Where an attempt broke off, its commit may still have happened, or happen late.
+        same = self._doubt is not None and self._doubt[0] is drafts
+        aims = self._doubt[1] if same and self._doubt is not None else set()
+        self._doubt = (drafts, aims)
         while True:
             try:
                 old = self._known_head()
-                if aim is not None and old.digest == aim.digest:
-                    return  # the answer was lost, the commit was not
+                if old.digest in aims:
+                    break  # the answer was lost, the commit was not
                 rows, aim = self._chained(old, drafts)
+                aims.add(aim.digest)
                 if self._writer.write(self.session_id, old, aim, rows):
                     self._head = aim
-                    return
+                    break
                 self._head = None
                 continue
             except BaseException as error:
@@ -87,6 +102,7 @@ class Journal:
                     raise JournalUnavailable(url=self.url, why=why, unwritten=unwritten) from error
             time.sleep(pause)
             pause = min(pause * 2, 2.0)
+        self._done, self._doubt = drafts, None
 
     def _known_head(self) -> Head:
         if self._head is None:

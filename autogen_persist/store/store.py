@@ -15,7 +15,13 @@ from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from autogen_persist.errors import BadArgument, JournalUnavailable, NoSuchSession, NotJournalable
+from autogen_persist.errors import (
+    BadArgument,
+    BadUrl,
+    JournalUnavailable,
+    NoSuchSession,
+    NotJournalable,
+)
 from autogen_persist.records import Draft, Message, Row, SessionRecord
 from autogen_persist.store import body as bodies
 from autogen_persist.store import lease as leases
@@ -70,7 +76,10 @@ class Store:
         neither changed nor disposed of.
         """
         owned = not isinstance(url, Engine)
-        engine = url if isinstance(url, Engine) else open_engine(resolve(url))
+        if not isinstance(patience, (int, float)) or patience < 0:
+            raise BadArgument("patience", patience, "a number of seconds, 0 or more")
+        engine = url if isinstance(url, Engine) else open_engine(resolve(url), patience)
+        _check_engine(engine)
         store = cls(engine, owned=owned, patience=patience)
         try:
             store._prepare(upgrade)
@@ -91,7 +100,8 @@ class Store:
 
     def create(self, session_id: str, *, namespace: str = "default") -> None:
         """Begin a session; do nothing where it exists."""
-        _check_id(session_id)
+        _check_id("session_id", session_id)
+        _check_id("namespace", namespace)
         now = time.time_ns() // 1000
         row = {
             "id": session_id,
@@ -123,6 +133,12 @@ class Store:
                     patience=self._patience,
                 )
             return self._journals[key]
+
+    def forget_journal(self, session_id: str) -> None:
+        """Nobody writes this session any more."""
+        with self._lock:
+            for key in [key for key in self._journals if key[0] == session_id]:
+                del self._journals[key]
 
     def append(
         self,
@@ -246,7 +262,7 @@ class Store:
             self._writers[durability] = (
                 SqliteWriter(self.engine, durability=durability, patience=self._patience)
                 if self._sqlite
-                else PostgresWriter(self.engine)
+                else PostgresWriter(self.engine, patience=self._patience)
             )
         return self._writers[durability]
 
@@ -302,10 +318,15 @@ def _row(
     )  # fmt: skip
 
 
-def _check_id(session_id: object) -> None:
-    good = isinstance(session_id, str) and 0 < len(session_id) <= 200 and session_id.isprintable()
+def _check_id(name: str, value: object) -> None:
+    good = isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
     if not good:
-        raise BadArgument("session_id", session_id, "1 to 200 printable characters")
+        raise BadArgument(name, value, "1 to 200 printable characters")
+
+
+def _check_engine(engine: Engine) -> None:
+    if engine.dialect.name == "sqlite" and engine.url.database in (None, "", ":memory:"):
+        raise BadUrl(url=shown(engine.url), why="a database in memory forgets, and is not shared")
 
 
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()

@@ -6,10 +6,11 @@ import json
 import logging
 import threading
 from pathlib import Path
+from urllib.parse import quote
 
 from autogen_persist.errors import JournalUnavailable, LeaseLost, PersistError
 from autogen_persist.records import Draft
-from autogen_persist.store.journal import Journal
+from autogen_persist.store.journal import MOST_ROWS, Journal
 
 log = logging.getLogger("autogen_persist")
 
@@ -40,6 +41,8 @@ class Tail:
 
     def _reset(self) -> None:
         self._waiting: list[Draft] = []
+        self._batch: list[Draft] | None = None
+        self._closing = False
         self._writing = threading.RLock()
         self._arrived = threading.Event()
         self._stop = threading.Event()
@@ -56,42 +59,53 @@ class Tail:
 
     def write(self, draft: Draft) -> None:
         if self._failure is not None:
-            self._refuse_when_full()
+            self._refuse_or_retry()
         self._waiting.append(draft)
         if self._failure is None and (not self._behind or len(self._waiting) >= WINDOW):
-            self.flush()
+            try:
+                self.flush()
+            except PersistError:
+                if self._waiting and self._waiting[-1] is draft:
+                    self._waiting.pop()  # nobody hears it, so nobody said it
+                raise
         elif not self._arrived.is_set():
             self._start()
             self._arrived.set()
 
     def flush(self, *, patience: float | None = None) -> None:
         """Write all that waits. Raises if it cannot be written and nobody forgives that."""
+        if patience is None and self.away:
+            patience = 0  # it is known to be away: once more, without waiting for it
         with self._writing:
-            batch = self._waiting[:]
-            if not batch:
-                return
-            try:
-                self._journal.append(batch, patience=patience)
-            except JournalUnavailable as error:
-                self._lost_touch(error)
-                return
-            except LeaseLost as error:
-                self._failure = error
-                raise
-            del self._waiting[: len(batch)]
-            if self._failure is not None:
+            late = 0
+            while self._waiting or self._batch:
+                # An interrupted batch is offered again as the same object: the journal knows
+                # whether it was committed.
+                batch = self._batch = self._batch or self._waiting[:MOST_ROWS]
+                try:
+                    self._journal.append(batch, patience=patience)
+                except JournalUnavailable as error:
+                    self._lost_touch(error)
+                    return
+                except LeaseLost as error:
+                    self._failure = error
+                    raise
+                if self._waiting and self._waiting[0] is batch[0]:
+                    del self._waiting[: len(batch)]
+                self._batch = None
+                late += len(batch)
+            if self._failure is not None and late:
                 self._failure = None
-                log.warning(
-                    "%s: the database is back, %d rows written late", self._name, len(batch)
-                )
+                log.warning("%s: the database is back, %d rows written late", self._name, late)
 
     def close(self) -> None:
         """Write what waits; what cannot be written goes to a file, and the log says where."""
+        self._closing = True
         self._stop.set()
         self._arrived.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout=60)
         try:
+            if self._thread is not None and self._thread is not threading.current_thread():
+                self._thread.join(timeout=60)
             self.flush()
         finally:
             if self._waiting:
@@ -101,10 +115,15 @@ class Tail:
     def _name(self) -> str:
         return f"session {self._journal.session_id!r}"
 
-    def _refuse_when_full(self) -> None:
+    def _refuse_or_retry(self) -> None:
+        """While the database is away: a new try, or a place in the queue as long as there is one."""
         assert self._failure is not None
-        if not self._forgiving or isinstance(self._failure, LeaseLost):
+        if isinstance(self._failure, LeaseLost):
             raise self._failure
+        if not self._forgiving:
+            self.flush(patience=0)
+            self._failure = None
+            return
         if len(self._waiting) >= MOST_WAITING:
             raise JournalUnavailable(
                 url=self._journal.url,
@@ -122,6 +141,8 @@ class Tail:
         self._arrived.set()
 
     def _start(self) -> None:
+        if self._closing:
+            return
         if self._thread is None or not self._thread.is_alive():
             self._stop.clear()
             name = f"autogen-persist {self._journal.session_id}"
@@ -141,7 +162,8 @@ class Tail:
                 self._arrived.set()
 
     def _save(self) -> None:
-        path = Path(f"autogen-persist-unwritten-{self._journal.session_id}.jsonl").absolute()
+        name = quote(self._journal.session_id, safe=" ")[:150]
+        path = Path(f"autogen-persist-unwritten-{name}.jsonl").absolute()
         with path.open("a", encoding="utf-8") as file:
             for draft in self._waiting:
                 row = draft._asdict() | {"content": None, "body": json.loads(draft.content)}

@@ -7,6 +7,8 @@ append is larger than SQLite's own.
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -55,6 +57,9 @@ class SqliteWriter:
         self._synchronous = "NORMAL" if durability == "normal" else "FULL"
         self._lock = threading.Lock()
         self._held: Any = None
+        path = engine.url.database or ""
+        self._path = None if path.startswith("file:") else path
+        self._inode = 0
 
     def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
         with self._lock:
@@ -62,6 +67,7 @@ class SqliteWriter:
             execute = cursor.execute
             move = (*new[:4], rows[-1][11], session_id, old.pos, old.token)
             try:
+                self._check_file()
                 execute("BEGIN IMMEDIATE")
                 execute(_SQLITE_MOVE, move)
                 if cursor.rowcount != 1:
@@ -75,8 +81,23 @@ class SqliteWriter:
                 raise
             return True
 
+    def _check_file(self) -> None:
+        """A deleted file still takes rows, and nobody will ever see them."""
+        if self._path is None:
+            return
+        try:
+            same = os.stat(self._path).st_ino == self._inode
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise sqlite3.OperationalError(f"the file {self._path} is gone or was replaced")
+
     def _cursor(self) -> Any:
         if self._held is None:
+            if self._path is not None:
+                if not os.path.exists(self._path):
+                    raise sqlite3.OperationalError(f"the file {self._path} is gone")
+                self._inode = os.stat(self._path).st_ino
             pooled = self._engine.raw_connection()
             held: Any = pooled.driver_connection
             pooled.detach()  # never goes back to the pool: a caller's engine keeps its settings
@@ -114,8 +135,9 @@ class PostgresWriter:
     each append would double its cost, and a connection that died is retried anyway.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, patience: float) -> None:
         self._engine = engine
+        self._wait_ms = max(int(min(patience, LONGEST_WAIT) * 1000), 1)
         self._free: list[Any] = []
 
     def write(self, session_id: str, old: Head, new: Head, rows: Sequence[Values]) -> bool:
@@ -140,6 +162,8 @@ class PostgresWriter:
             connection: Any = pooled.driver_connection
             pooled.detach()  # never goes back to the pool: a caller's engine keeps its settings
             connection.autocommit = True
+            # Somebody else's lock is a failed try, as it is with SQLite.
+            connection.execute(f"SET lock_timeout = {self._wait_ms}")
             return connection
 
     def close(self) -> None:
