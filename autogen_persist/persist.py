@@ -60,8 +60,9 @@ def persist(
             "a GroupChatManager, a GroupChat or a ConversableAgent",
         )  # fmt: skip
     known = seats.owner(target)
+    given = (durability, on_error, strict, namespace)
     if known is not None and session_id in (None, known.id):
-        return known
+        return known.same(url, given)
     if known is not None:
         name = type(target).__name__ if is_chat else target.name
         raise SessionConflict(target=name, has=known.id, wanted=str(session_id))
@@ -97,7 +98,7 @@ def instrument(
     process = describe()
     known = seam.instrumented()
     if known is not None and session_id in (None, known.id):
-        return known
+        return known.same(url, (durability, on_error, strict, namespace))
     if known is not None:
         raise SessionConflict(target="this process", has=known.id, wanted=str(session_id))
     session = open_session(

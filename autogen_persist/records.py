@@ -54,11 +54,16 @@ class Row(NamedTuple):
     @property
     def text(self) -> str:
         """The words of the message; '' where it has none."""
-        content = self.body.get("content")
-        if isinstance(content, list):
-            parts = (p.get("text", "") for p in content if isinstance(p, dict))
-            return "\n".join(p for p in parts if isinstance(p, str) and p)
-        return content if isinstance(content, str) else ""
+        return text_of(self.body)
+
+
+def text_of(body: Body) -> str:
+    """The words of a message, of a list of parts the texts."""
+    content = body.get("content")
+    if isinstance(content, list):
+        parts = (part.get("text", "") for part in content if isinstance(part, dict))
+        return "\n".join(part for part in parts if isinstance(part, str) and part)
+    return content if isinstance(content, str) else ""
 
 
 Message = Row

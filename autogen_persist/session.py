@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from autogen_persist.errors import (
@@ -21,11 +22,12 @@ from autogen_persist.errors import (
     NotJournalable,
     SessionBusy,
     SessionClosed,
+    SessionConflict,
 )
 from autogen_persist.records import Draft, Message, Row
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
-from autogen_persist.store.engine import resolve
+from autogen_persist.store.engine import resolve, shown
 from autogen_persist.store.lease import SECONDS, Lease
 from autogen_persist.store.store import PATIENCE
 from autogen_persist.store.tail import Tail
@@ -34,7 +36,10 @@ log = logging.getLogger("autogen_persist")
 
 DURABILITIES = ("full", "normal", "behind")
 ON_ERROR = ("stop", "continue")
-_SECRET = re.compile(r"(?i)((?:key|token|secret|passw(?:or)?d)[\w-]*[=:])\S+|(?<=://)[^/\s@]+@")
+DEFAULTS = ("full", "stop", False, "default")
+_SECRET_NAME = r"(?:key|token|secret|passw(?:or)?d|pwd|credential)[\w-]*"  # noqa: S105
+_SECRET = re.compile(rf"(?i)({_SECRET_NAME}[=:])\S+|(?<=://)[^\s@]+@")
+_SECRET_FLAG = re.compile(rf"(?i)^-.*{_SECRET_NAME}$")
 
 
 class Session:
@@ -64,11 +69,13 @@ class Session:
         self._write: Callable[[Draft], object] = _discard
         self.on_close = on_close
         self._runs, self._counting = 0, threading.Lock()
+        self.finished = threading.Event()
         if store is None:
             return
         store.create(session_id, namespace=namespace)
         self._lease = _own(store, session_id, wait)
         self._runs = store.head(session_id).run
+        self._pid = os.getpid()
         self._journal = store.journal(session_id, durability=durability)
         self._journal.lease = self._lease
         if durability == "behind" or on_error == "continue":
@@ -107,9 +114,6 @@ class Session:
             return
         self.closed = True
         self._write = self._refuse
-        with _registry_lock:
-            for key in [key for key, session in _registry.items() if session is self]:
-                del _registry[key]
         try:
             if self._tail:
                 self._tail.close()
@@ -118,7 +122,13 @@ class Session:
                 self.on_close(self)
             if self._store:
                 self._disown()
-                _release(self._store)
+                self._store.forget_journal(self.id)
+            with _registry_lock:
+                for key in [key for key, session in _registry.items() if session is self]:
+                    del _registry[key]
+                if self._store:
+                    _release(self._store)
+            self.finished.set()
 
     def __enter__(self) -> Session:
         return self
@@ -133,6 +143,20 @@ class Session:
         return self  # a copied agent or chat goes on in the same session
 
     def __copy__(self) -> Session:
+        return self
+
+    def same(self, url: Any, options: tuple[object, ...]) -> Session:
+        """This session, unless somebody asks for it elsewhere or with other promises."""
+        if url is not None and self._store and not isinstance(url, Store):
+            asked: Any = url.url if hasattr(url, "dialect") else resolve(url)
+            if asked != self._store.engine.url:
+                raise SessionConflict(
+                    target=f"session {self.id!r}", has=self.url, wanted=shown(asked)
+                )
+        differs = [b for a, b, usual in zip(self.options, options, DEFAULTS, strict=True)
+                   if b not in (a, usual)]  # fmt: skip
+        if differs:
+            raise BadArgument("options", options, f"{self.options}, with which it is open already")
         return self
 
     # What listeners call.
@@ -154,7 +178,7 @@ class Session:
         if problems:
             self._complain(problems, speaker)
         self._write(
-            Draft(run, chat, "message", kind, _name(speaker), _name(listener), audience,
+            Draft(run, _name(chat), "message", kind, _name(speaker), _name(listener), audience,
                   internal, time.time_ns() // 1000, content)
         )  # fmt: skip
 
@@ -165,13 +189,16 @@ class Session:
         """Journal that something happened."""
         content, _ = bodies.dump(body)
         self._write(
-            Draft(run, chat, "event", kind, _name(speaker), _name(listener), "",
+            Draft(run, _name(chat), "event", kind, _name(speaker), _name(listener), "",
                   False, time.time_ns() // 1000, content)
         )  # fmt: skip
 
     def next_run(self) -> int:
         """A number for a new top-level chat."""
         with self._counting:
+            if self._store is not None:
+                with suppress(JournalUnavailable):  # then our own count has to do
+                    self._runs = max(self._runs, self._store.head(self.id).run)
             self._runs += 1
             return self._runs
 
@@ -186,7 +213,8 @@ class Session:
 
     def _disown(self) -> None:
         assert self._store is not None
-        self._journal.lease = None
+        if os.getpid() != self._pid:
+            return  # a forked child ends, its parent goes on
         try:
             self._store.disown(self._lease)
         except JournalUnavailable as error:
@@ -234,21 +262,29 @@ def open_session(
         raise BadArgument("durability", durability, " or ".join(map(repr, DURABILITIES)))
     if on_error not in ON_ERROR:
         raise BadArgument("on_error", on_error, " or ".join(map(repr, ON_ERROR)))
-    given, session_id = session_id, session_id or new_id()
+    given, session_id = session_id, new_id() if session_id is None else session_id
     if is_off():
         return Session(session_id, None)
     address = url if isinstance(url, Store) else _address(url)
     options = (durability, on_error, strict, namespace)
+    closing = _registry.get((address, session_id))
+    if closing is not None and closing.closed:
+        closing.finished.wait(timeout=60)  # another thread is just letting go of it
     with _registry_lock:
         session = _registry.get((address, session_id))
-        if session is None:
+        if session is None or session.closed:
             store = _acquire(address, url, upgrade, patience)
             try:
                 session = Session(session_id, store, durability=durability, on_error=on_error,
                                   strict=strict, namespace=namespace, wait=wait)  # fmt: skip
-                session.event("process", {**_process(), **(process or {})})
             except BaseException:
                 _release(store)
+                raise
+            try:
+                session.event("process", {**_process(), **(process or {})})
+                session.flush()
+            except BaseException:
+                session.close()
                 raise
             _registry[(address, session_id)] = session
             _start_heartbeat()
@@ -297,10 +333,20 @@ def _process() -> dict[str, Any]:
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
-        "argv": [_SECRET.sub(lambda m: f"{m[1] or ''}***", arg) for arg in sys.argv],
+        "argv": _harmless(sys.argv),
         "python": sys.version.split()[0],
         "hashseed": os.environ.get("PYTHONHASHSEED"),
     }
+
+
+def _harmless(words: list[str]) -> list[str]:
+    """A command line without what must not be written down."""
+    after_flag = [False, *(bool(_SECRET_FLAG.match(word)) for word in words)]
+    masked = (_SECRET.sub(lambda m: f"{m[1] or ''}***", word) for word in words)
+    return [
+        "***" if hidden and not word.startswith("-") else word
+        for word, hidden in zip(masked, after_flag, strict=False)
+    ]
 
 
 def _discard(_draft: Draft) -> None:
@@ -354,7 +400,10 @@ def _beat() -> None:
     while _registry:
         time.sleep(SECONDS / 4)
         for session in list(_registry.values()):
-            session.keep_lease()
+            try:
+                session.keep_lease()
+            except Exception as error:  # noqa: BLE001 - the other sessions need their lease, too
+                log.warning("session %r: its lease could not be renewed: %s", session.id, error)
 
 
 @atexit.register

@@ -11,9 +11,9 @@ import uuid
 
 import pytest
 
-from autogen_persist import BadArgument, BadUrl, SessionClosed, Store, persist
+from autogen_persist import BadArgument, BadUrl, SessionClosed, SessionConflict, Store, persist
 from autogen_persist.session import new_id, open_session
-from tests.support.teams import scripted, texts
+from tests.support.teams import group, scripted, texts
 
 
 def say(session, text: str) -> None:
@@ -114,11 +114,24 @@ def test_a_session_opened_again_goes_on_counting(url):
 
 def test_the_process_is_journaled_without_its_secrets(sqlite_url, monkeypatch):
     """Host, pid and arguments are there; a key on the command line is not."""
-    monkeypatch.setattr(sys, "argv", ["x.py", "--api-key=abc", "postgresql://me:pw@host/db"])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        [
+            "x.py",
+            "--api-key=abc",
+            "postgresql://me:p/w@host/db",
+            "--password",
+            "hunter2",
+            "--verbose",
+        ],
+    )
     (event,) = open_session("s", url=sqlite_url).events(kind="process")
 
     assert event.body["pid"] == os.getpid()
-    assert event.body["argv"] == ["x.py", "--api-key=***", "postgresql://***host/db"]
+    assert event.body["argv"] == [
+        "x.py", "--api-key=***", "postgresql://***host/db", "--password", "***", "--verbose",
+    ]  # fmt: skip
 
 
 def test_a_copied_session_is_the_session(sqlite_url):
@@ -179,6 +192,46 @@ def test_a_forked_child_does_not_write_what_waits_in_the_parent(sqlite_url):
 
     said = [row.text for row in session.messages()]
     assert sorted(said) == sorted(["child", *(f"parent {n}" for n in range(20))])
+
+
+def test_a_forked_child_that_ends_leaves_the_lease_to_its_parent(sqlite_url):
+    """Only the process that opened a session gives it back."""
+    session = open_session("s", url=sqlite_url)
+    child = os.fork()
+    if child == 0:
+        session.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    with Store.open(sqlite_url) as store:
+        assert store.owner("s")["pid"] == os.getpid()
+
+
+def test_a_target_cannot_be_persisted_again_elsewhere(sqlite_url, tmp_path):
+    """The same id with another database or another promise is not quietly ignored."""
+    user = scripted("user")
+    persist(user, session_id="s", url=sqlite_url)
+
+    with pytest.raises(SessionConflict, match=r"other\.db"):
+        persist(user, session_id="s", url=tmp_path / "other.db")
+    with pytest.raises(BadArgument, match="open already"):
+        persist(user, session_id="s", url=sqlite_url, strict=True)
+
+
+def test_a_group_belongs_to_the_session_of_its_manager(sqlite_url):
+    """A chat whose manager was persisted cannot be given to another session."""
+    manager = group(scripted("a"), scripted("b"))
+    persist(manager, session_id="one", url=sqlite_url)
+
+    with pytest.raises(SessionConflict):
+        persist(manager.groupchat, session_id="two", url=sqlite_url)
+
+
+def test_a_path_is_not_read_as_a_url(tmp_path):
+    """Question marks and percent signs belong to the name of a file."""
+    open_session("s", url=tmp_path / "50%?.db").close()
+
+    assert (tmp_path / "50%?.db").exists()
 
 
 def test_off_writes_nothing(monkeypatch, tmp_path):

@@ -8,7 +8,9 @@ it to the manager; the manager's copies for the other members are the same messa
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from autogen_persist.chat import seats
@@ -19,17 +21,19 @@ from autogen_persist.chat.distribution import (
     hooks_of,
 )
 from autogen_persist.chat.seats import Here, Run, Turn, here
+from autogen_persist.records import text_of
+
+_heard: ContextVar[tuple[tuple[Any, Any], ...]] = ContextVar("autogen_persist_heard", default=())
+"""The pairs between whom a hook heard a message that AutoGen has yet to deliver."""
 
 
-class _Heard(threading.local):
-    """Between whom a hook heard a message: AutoGen delivers it next, in the same thread."""
+class _Latest(threading.local):
+    """The turn that a group of this thread is in."""
 
-    sender: Any = None
-    recipient: Any = None
     turn: Turn | None = None
 
 
-_heard = _Heard()
+_latest = _Latest()
 
 
 def on_send(sender: Any, message: Any, recipient: Any, silent: bool) -> Any:
@@ -51,10 +55,11 @@ seats._hooks.update({SEND_HOOK: on_send, ASYNC_SEND_HOOK: on_a_send})
 
 def on_receive(sender: Any, message: Any, recipient: Any) -> None:
     """Before an agent takes a message in."""
-    if _heard.sender is sender and _heard.recipient is recipient:
-        _heard.sender = _heard.recipient = None
+    waiting = _heard.get()
+    if waiting and any(s is sender and r is recipient for s, r in waiting):
+        _heard.set(_others(waiting, sender, recipient))
         return
-    turn = _heard.turn
+    turn = _latest.turn
     if turn is not None and turn.same is message and id(recipient) in turn.waiting:
         # The common case, once for each member of a group: nothing changed on the way.
         turn.waiting.discard(id(recipient))
@@ -80,18 +85,36 @@ def _is_last(hook: Any, hooks: list[Any]) -> bool:
 
 def _hear_and_note(sender: Any, message: Any, recipient: Any) -> None:
     _hear(sender, message, recipient)
-    valid = isinstance(message, str) or _is_deliverable(message)
-    _heard.sender, _heard.recipient = (sender, recipient) if valid else (None, None)
+    if _is_deliverable(as_dict(message)):
+        _heard.set((*_others(_heard.get(), sender, recipient), (sender, recipient)))
+
+
+def _others(pairs: tuple[tuple[Any, Any], ...], sender: Any, recipient: Any) -> Any:
+    return tuple(pair for pair in pairs if pair[0] is not sender or pair[1] is not recipient)
+
+
+def as_dict(message: Any) -> Any:
+    """A message in the form that AutoGen makes of it; None where it would raise."""
+    if isinstance(message, dict):
+        return message
+    if isinstance(message, str):
+        return {"content": message}
+    try:
+        return dict(message)
+    except (TypeError, ValueError):
+        return None
 
 
 def _hear(sender: Any, message: Any, recipient: Any) -> bool:
     """Journal a message that is new; return whether it was."""
+    if sender is None or recipient is None:
+        return False  # AutoGen says what it thinks of that
     group = groupchat_of(sender)
     if group is not None and _is_passed_on(sender, group, message, recipient):
         return False
     run = seats.run_of(sender, recipient)
     sessions = seats.sessions_of(run, sender, recipient)
-    body = {"content": message} if isinstance(message, str) else message
+    body = as_dict(message)
     if not sessions or not _is_deliverable(body):
         return False  # nobody's business, or AutoGen is about to raise
     place, other = seats.seat(sender), seats.seat(recipient)
@@ -120,7 +143,7 @@ def _hear(sender: Any, message: Any, recipient: Any) -> bool:
             internal=now.internal if now else False,
         )
     if to_group is not None:
-        other.turn = _heard.turn = Turn(sender, recipient, to_group)
+        other.turn = _latest.turn = Turn(sender, recipient, to_group)
     return True
 
 
@@ -143,7 +166,7 @@ def _is_passed_on(manager: Any, group: Any, message: Any, listener: Any) -> bool
     unchanged = bool(messages) and (message is messages[-1] or message == messages[-1])
     turn = seats.seat(manager).turn
     if turn is None or id(listener) not in turn.waiting or _is_introduction(group, message):
-        return unchanged
+        return unchanged and any(listener is agent for agent in group.agents)
     turn.waiting.discard(id(listener))
     if turn.changed is None and unchanged:
         turn.same = message
@@ -161,7 +184,7 @@ def end_turn(manager: Any) -> None:
     reaches the manager alone.
     """
     place = seats.seat(manager)
-    turn, place.turn, _heard.turn = place.turn, None, None
+    turn, place.turn, _latest.turn = place.turn, None, None
     if turn is None or not turn.waiting:
         return
     group = groupchat_of(manager)
@@ -212,13 +235,14 @@ def on_resume(manager: Any, past: list[Any]) -> None:
     """
     note("resumed", {"messages": len(past)}, manager, manager)
     for session in seats.sessions_of(seats.run_of(manager, manager), manager, manager):
-        known = {(row.speaker, row.text) for row in session.messages()}
+        known = Counter((row.speaker, row.text) for row in session.messages())
         for message in past[:-1]:
             name = str(message.get("name") or manager.name)
-            body = dict(message)
-            if (name, body.get("content") or "") not in known and _is_deliverable(body):
-                session.message(body, speaker=name, listener=manager.name, audience="group",
-                                kind="restored")  # fmt: skip
+            words = (name, text_of(message))
+            known[words] -= 1
+            if known[words] < 0 and _is_deliverable(message):
+                session.message(dict(message), speaker=name, listener=manager.name,
+                                audience="group", kind="restored")  # fmt: skip
 
 
 def on_clear(agent: Any, peer: Any, preserve: int | None) -> None:

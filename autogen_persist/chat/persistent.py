@@ -32,10 +32,13 @@ class PersistentMixin:
 
     session: Session
 
-    def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
+    name: str
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         options = _split(kwargs)
-        options.setdefault("session_id", f"agent-{name}")
-        super().__init__(name, *args, **kwargs)  # type: ignore[call-arg]
+        super().__init__(*args, **kwargs)
+        if options.get("session_id") is None:
+            options["session_id"] = f"agent-{self.name}"
         self.session = persist(self, **options)
 
     def receive(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -12,6 +13,7 @@ from autogen_persist.chat.distribution import groupchat_of
 from autogen_persist.chat.seats import Here, Run, here
 from autogen_persist.errors import JournalUnavailable, PersistError
 
+log = logging.getLogger("autogen_persist")
 selecting: ContextVar[bool] = ContextVar("autogen_persist_selecting", default=False)
 """True while a group chooses its next speaker: what is said then is internal."""
 _INTERRUPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
@@ -38,28 +40,51 @@ class Chat:
         now = Here(run, run.name_chat(self._sender, self._recipient), selecting.get())
         self._token, self._here = here.set(now), now
         if self._begun:
-            self._verdicts = [_Verdict(agent) for agent in (self._sender, self._recipient)]
-            self._note("run_started", {"opening": dict(self._opening), "roster": run.roster()})
+            self._verdicts = [_Verdict.beside(a) for a in (self._sender, self._recipient)]
+            try:
+                opening = {"opening": dict(self._opening), "roster": run.roster()}
+                self._note("run_started", opening)
+            except BaseException:
+                self._leave()
+                raise
 
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         if self._token is None:
             return
-        if groupchat_of(self._recipient) is not None and not isinstance(error, PersistError):
+        terminated = any(verdict.last for verdict in self._verdicts)
+        try:
+            self._journal_end(error, terminated)
+        except JournalUnavailable as failure:
+            if error is None:
+                raise
+            log.error("the end of a run could not be journaled: %s", failure)
+        finally:
+            self._leave()
+
+    def _journal_end(self, error: BaseException | None, terminated: bool) -> None:
+        if isinstance(error, PersistError):
+            return  # the database would not take this either, and waiting twice helps nobody
+        if groupchat_of(self._recipient) is not None:
             listen.end_turn(self._recipient)
-        here.reset(self._token)
         if self._begun:
-            verdicts = [verdict.end() for verdict in self._verdicts]
-            self._begun.end()
-            if isinstance(error, JournalUnavailable):
-                return  # the database would not take this either, and waiting twice helps nobody
-            self._note("run_ended", self._ending(error, any(verdicts)))
+            self._note("run_ended", self._ending(error, terminated))
             for session in self._begun.own:
                 if not session.closed:
                     session.flush()
 
+    def _leave(self) -> None:
+        """Leave nothing of ours behind."""
+        here.reset(self._token)
+        if self._begun:
+            for verdict in self._verdicts:
+                verdict.end()
+            self._begun.end()
+
     def _find_run(self) -> Run | None:
         now = here.get()
         pair = (self._sender, self._recipient)
+        if None in pair:
+            return None  # AutoGen says what it thinks of that
         if now is not None and selecting.get():
             return now.run
         if now is not None and not now.run.agents.isdisjoint(pair):
@@ -121,24 +146,38 @@ def _in_event_loop() -> bool:
 class _Verdict:
     """Remembers what an agent's termination check said last.
 
-    Asking it again could have side effects, so we stand beside it for the length of a run.
+    Asking it again could have side effects, so we stand beside it while runs last; chats
+    at the same time share one.
     """
 
     def __init__(self, agent: Any) -> None:
         self._agent = agent
         self._check = getattr(agent, "_is_termination_msg", None)
-        self._last = False
+        self._users = 0
+        self.last = False
         if self._check is not None:
             agent._is_termination_msg = self._ask
+
+    @classmethod
+    def beside(cls, agent: Any) -> _Verdict:
+        place = seats.seat(agent)
+        if place.verdict is None:
+            place.verdict = cls(agent)
+        place.verdict._users += 1
+        found: _Verdict = place.verdict
+        return found
 
     def _ask(self, message: Any) -> Any:
         assert self._check is not None
         answer = self._check(message)
-        self._last = bool(answer)
+        self.last = bool(answer)
         return answer
 
-    def end(self) -> bool:
+    def end(self) -> None:
+        self._users -= 1
+        if self._users:
+            return
+        seats.seat(self._agent).verdict = None
         # Somebody may have set another check in the meantime; that one stays.
         if getattr(self._agent, "_is_termination_msg", None) == self._ask:
             self._agent._is_termination_msg = self._check
-        return self._last

@@ -154,7 +154,7 @@ def _prepare(self: Any, recipient: Any, clear_history: bool, *_: Any, **__: Any)
 # What stands around each method.
 
 
-def _chat(self: Any, recipient: Any, *args: Any, **kwargs: Any) -> Chat:
+def _chat(self: Any, recipient: Any = None, *args: Any, **kwargs: Any) -> Chat:
     names = ("clear_history", "silent", "cache", "max_turns", "summary_method", "summary_args",
              "message")  # fmt: skip
     given = dict(zip(names, args, strict=False)) | kwargs
@@ -210,8 +210,13 @@ class _Resume:
         self._manager, self._messages = manager, messages
 
     def __enter__(self) -> None:
-        past = [] if isinstance(self._messages, str) else list(self._messages)
-        listen.on_resume(self._manager, past)
+        past = self._messages
+        if isinstance(past, str):
+            try:
+                past = self._manager.messages_from_string(past)
+            except Exception:  # noqa: BLE001 - AutoGen raises its own, in a moment
+                past = []
+        listen.on_resume(self._manager, list(past))
         seats.seat(self._manager).resuming = True
 
     def __exit__(self, *_: Any) -> None:

@@ -25,12 +25,14 @@ _CHAT_MARK = "_autogen_persist_session"
 class Seat:
     """What we know of one agent."""
 
-    __slots__ = ("member", "owned", "resuming", "run", "said", "turn")
+    __slots__ = ("member", "owned", "resuming", "run", "said", "turn", "verdict")
 
     def __init__(self) -> None:
         self.owned: Session | None = None
         self.member: list[Session] = []
         self.run: Run | None = None
+        self.verdict: Any = None
+        """What stands beside its termination check while a run lasts."""
         self.said: tuple[dict[str, Any], set[int]] | None = None
         """Of a manager: what it told its group last, and the members that heard it."""
         self.resuming = False
@@ -153,6 +155,9 @@ def sit(agent: Any, session: Session) -> None:
     seat(agent).owned = session
     listen_to(agent)
     join(members(agent), session)
+    group = groupchat_of(agent)
+    if group is not None:
+        setattr(group, _CHAT_MARK, session)
 
 
 def join(agents: Iterable[Any], session: Session) -> None:
@@ -214,7 +219,10 @@ def run_of(sender: Any, recipient: Any) -> Run | None:
 def sessions_of(run: Run | None, sender: Any, recipient: Any) -> dict[Session, int]:
     """The open sessions that hear this pair, with the number of the run in each."""
     if run is not None:
-        return {session: n for session, n in run.numbers.items() if not session.closed}
+        still = {session: n for session, n in run.numbers.items() if not session.closed}
+        if still:
+            return still
+    # Also where a session was closed and opened again in the middle of a run.
     return dict.fromkeys(owners(sender, recipient), 0)
 
 

@@ -40,12 +40,26 @@ def dump(value: Any) -> tuple[bytes, list[str]]:
     """The JSON text of a value, and a complaint for each part that JSON cannot hold."""
     problems: list[str] = []
     try:
-        if not is_plain(value):
-            value = _tagged(value, "message", problems)
-        return to_bytes(value), problems
-    except (RecursionError, ValueError) as error:  # cyclic, endless, or a number of 5,000 digits
-        problems.append(f"message ({type(error).__name__})")
-        return to_bytes(_opaque(value)), problems
+        return to_bytes(value if is_plain(value) else _tagged(value, "message", problems)), problems
+    except (RecursionError, ValueError):  # cyclic, endless, or a number of 5,000 digits
+        return _dump_in_parts(value)
+
+
+def _dump_in_parts(value: Any) -> tuple[bytes, list[str]]:
+    """Of a message that cannot be held whole, every part that can."""
+    if not isinstance(value, dict):
+        return to_bytes(_opaque(value)), [f"message is a {_type_name(value)} that JSON cannot hold"]
+    kept: dict[str, Any] = {}
+    problems: list[str] = []
+    for key, item in value.items():
+        name, path = str(key), f"message[{key!r}]"
+        try:
+            kept[name] = _tagged(item, path, problems)
+            to_bytes(kept[name])
+        except (RecursionError, ValueError) as error:
+            kept[name] = _opaque(item)
+            problems.append(f"{path} ({type(error).__name__})")
+    return to_bytes(kept), problems
 
 
 def load(text: str | bytes) -> Any:
@@ -73,7 +87,11 @@ def is_plain(value: Any) -> bool:
     if kind is dict:
         if len(value) == 1 and next(iter(value)) in TAGS:
             return False
-        return all(type(key) is str and is_plain(item) for key, item in value.items())
+        # Not all(…): a generator costs a second frame for each level of depth.
+        for key, item in value.items():  # noqa: SIM110
+            if type(key) is not str or not is_plain(item):
+                return False
+        return True
     if kind is list:
         return all(map(is_plain, value))
     return kind is float and math.isfinite(value)
@@ -99,7 +117,7 @@ def _tagged(value: Any, path: str, problems: list[str]) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return {"$bytes": base64.b64encode(value).decode()}
     if _model_name(type(value)):
-        return _tagged_model(value, path)
+        return _tagged_model(value, path, problems)
     problems.append(f"{path} is a {_type_name(value)}")
     return _opaque(value)
 
@@ -115,7 +133,7 @@ def _tagged_dict(value: dict[Any, Any], path: str, problems: list[str]) -> dict[
     return {"$map": pairs}
 
 
-def _tagged_model(value: Any, path: str) -> dict[str, Any]:
+def _tagged_model(value: Any, path: str, outer: list[str]) -> dict[str, Any]:
     """By its fields, which keeps the classes of models inside; else as pydantic's own JSON."""
     name = _model_name(type(value))
     problems: list[str] = []
@@ -123,7 +141,11 @@ def _tagged_model(value: Any, path: str) -> dict[str, Any]:
     fields = {field: _tagged(getattr(value, field), path, problems) for field in names}
     if not problems:
         return {"$model": [name, fields]}
-    return {"$model": [name, _tagged(value.model_dump(mode="json"), path, []), "json"]}
+    try:
+        return {"$model": [name, _tagged(value.model_dump(mode="json"), path, []), "json"]}
+    except Exception:  # noqa: BLE001 - a field that pydantic cannot serialise, for whatever reason
+        outer.extend(problems)
+        return {"$model": [name, fields]}
 
 
 def _opaque(value: Any) -> dict[str, Any]:

@@ -65,12 +65,17 @@ class Tail:
             try:
                 self.flush()
             except PersistError:
-                if self._waiting and self._waiting[-1] is draft:
-                    self._waiting.pop()  # nobody hears it, so nobody said it
+                self._take_back(draft)
                 raise
         elif not self._arrived.is_set():
             self._start()
             self._arrived.set()
+
+    def _take_back(self, draft: Draft) -> None:
+        """A message that could not be journaled is heard by nobody, so nobody said it."""
+        for rows in (self._waiting, self._batch):
+            if rows and rows[-1] is draft:
+                rows.pop()  # in place: the journal knows an interrupted batch by its identity
 
     def flush(self, *, patience: float | None = None) -> None:
         """Write all that waits. Raises if it cannot be written and nobody forgives that."""
@@ -116,7 +121,7 @@ class Tail:
         return f"session {self._journal.session_id!r}"
 
     def _refuse_or_retry(self) -> None:
-        """While the database is away: a new try, or a place in the queue as long as there is one."""
+        """While the database is away: a new try, or a place in the queue while there is one."""
         assert self._failure is not None
         if isinstance(self._failure, LeaseLost):
             raise self._failure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -42,6 +43,10 @@ class Special(Point):
 
 class Dated(BaseModel):
     when: datetime.date
+
+
+class Unserialisable(BaseModel):
+    act: Callable[..., object]
 
 
 class Colour(str, enum.Enum):
@@ -120,8 +125,26 @@ def test_a_value_that_contains_itself_is_journaled_as_text():
     loop["self"] = loop
     content, problems = bodies.dump(loop)
 
-    assert list(bodies.load(content)) == ["$opaque"]
-    assert problems
+    assert list(bodies.load(content)["self"]) == ["$opaque"]
+    assert problems == ["message['self'] (RecursionError)"]
+
+
+@pytest.mark.parametrize("bad", [10**6000, Unserialisable(act=print)], ids=["digits", "model"])
+def test_one_bad_value_does_not_take_the_others_along(bad):
+    """The words of a message are kept, whatever else is in it, and the path is named."""
+    content, problems = bodies.dump({"content": "hello", "extra": bad})
+
+    assert bodies.load(content)["content"] == "hello"
+    assert "message['extra']" in problems[0]
+
+
+def test_three_hundred_levels_are_no_problem():
+    """Deep JSON comes back equal."""
+    deep: object = "end"
+    for _ in range(300):
+        deep = {"in": [deep]}
+
+    assert bodies.load(bodies.dump(deep)[0]) == deep
 
 
 @pytest.mark.parametrize(

