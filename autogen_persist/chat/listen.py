@@ -56,9 +56,11 @@ seats._hooks.update({SEND_HOOK: on_send, ASYNC_SEND_HOOK: on_a_send})
 def on_receive(sender: Any, message: Any, recipient: Any) -> None:
     """Before an agent takes a message in."""
     waiting = _heard.get()
-    if waiting and any(s is sender and r is recipient for s, r in waiting):
-        _heard.set(_others(waiting, sender, recipient))
-        return
+    if waiting:
+        others = _others(waiting, sender, recipient)
+        if len(others) < len(waiting):
+            _heard.set(others)
+            return
     turn = _latest.turn
     if turn is not None and turn.same is message and id(recipient) in turn.waiting:
         # The common case, once for each member of a group: nothing changed on the way.
@@ -90,6 +92,8 @@ def _hear_and_note(sender: Any, message: Any, recipient: Any) -> None:
 
 
 def _others(pairs: tuple[tuple[Any, Any], ...], sender: Any, recipient: Any) -> Any:
+    if not pairs or (len(pairs) == 1 and pairs[0][0] is sender and pairs[0][1] is recipient):
+        return ()  # the common case
     return tuple(pair for pair in pairs if pair[0] is not sender or pair[1] is not recipient)
 
 

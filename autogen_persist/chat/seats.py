@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from autogen_persist.chat.distribution import (
     groupchat_of,
@@ -39,6 +39,18 @@ class Seat:
         """Of a manager: AutoGen's resume() is sending the past again."""
         self.turn: Turn | None = None
         """Of a manager: the message that it was given last."""
+
+    def __copy__(self) -> Seat:
+        """A copied agent belongs to the same sessions, and takes part in nothing yet."""
+        twin = Seat()
+        twin.owned, twin.member = self.owned, list(self.member)
+        return twin
+
+    def __deepcopy__(self, _memo: object) -> Seat:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[type[Seat], tuple[()]]:
+        return Seat, ()  # a pickled agent leaves its sessions
 
 
 class Turn:
@@ -108,15 +120,19 @@ class Here:
 
 
 here: ContextVar[Here | None] = ContextVar("autogen_persist_here", default=None)
-_seats: WeakKeyDictionary[Any, Seat] = WeakKeyDictionary()
+_SEAT = "_autogen_persist_seat"
+_seated: WeakSet[Any] = WeakSet()
 _hooks: dict[str, Any] = {}
 """Our hooks by the name of the list they go into; `listen` fills it."""
 
 
 def seat(agent: Any) -> Seat:
-    found = _seats.get(agent)
-    if found is None:
-        found = _seats[agent] = Seat()
+    try:
+        found: Seat = agent.__dict__[_SEAT]
+    except (KeyError, AttributeError):
+        found = Seat()
+        agent.__dict__[_SEAT] = found
+        _seated.add(agent)
     return found
 
 
@@ -142,12 +158,13 @@ def listen_to(agent: Any) -> None:
 
 def listen_no_more() -> None:
     """Take our hooks back, from every agent that still lives."""
-    for agent in list(_seats):
+    for agent in list(_seated):
+        agent.__dict__.pop(_SEAT, None)
         lists = hooks_of(agent)
         for name, hook in _hooks.items():
             while hook in lists.get(name, ()):
                 lists[name].remove(hook)
-    _seats.clear()
+    _seated.clear()
 
 
 def sit(agent: Any, session: Session) -> None:

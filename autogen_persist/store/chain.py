@@ -3,18 +3,17 @@
 digest = H(previous digest, H(salt, body), metadata)
 
 The body hangs in the chain by its salted hash alone, so it can be redacted later and
-the chain still holds. The metadata is JSON in ASCII, the same on every backend.
+the chain still holds. The metadata is text, each field behind its length, the same on
+every backend.
 """
 
 from __future__ import annotations
 
-import json
 from hashlib import blake2b
 from typing import NamedTuple
 
 SIZE = 32
 SALT = 16
-_meta = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False).encode
 
 
 class Head(NamedTuple):
@@ -39,4 +38,5 @@ def seal(salt: bytes, content: bytes) -> bytes:
 
 
 def link(previous: bytes, sealed: bytes, metadata: tuple[object, ...]) -> bytes:
-    return blake2b(previous + sealed + _meta(metadata).encode(), digest_size=SIZE).digest()
+    text = "".join([f"{len(field)}:{field}" for field in map(str, metadata)])
+    return blake2b(previous + sealed + text.encode(), digest_size=SIZE).digest()

@@ -242,7 +242,12 @@ class Store:
         with self._connect() as connection:
             cursor: Any = connection.connection.cursor()
             cursor.execute(query, (session_id, *values))
-            found = [_row(session_id, *row) for row in cursor]
+            load = bodies.load
+            found = [
+                Row._make((session_id, *meta, bool(internal), micros,
+                           {} if text is None else load(text), digest))
+                for *meta, internal, micros, text, digest in cursor
+            ]  # fmt: skip
             cursor.close()
         if not found:
             self.head(session_id)  # tells an empty session from a wrong id
@@ -304,18 +309,6 @@ class Store:
             writer.forget()
         for own in self._journals.values():
             own.forget()
-
-
-def _row(
-    session_id: str, pos: int, seq: int | None, run: int, chat: str, type_: str, kind: str,
-    speaker: str, listener: str, audience: str, internal: Any, micros: int, text: str | None,
-    digest: bytes,
-) -> Row:  # fmt: skip
-    body = {} if text is None else bodies.load(text)
-    return Row(
-        session_id, pos, seq, run, chat, type_, kind, speaker, listener, audience,
-        bool(internal), micros, body, digest,
-    )  # fmt: skip
 
 
 def _check_id(name: str, value: object) -> None:

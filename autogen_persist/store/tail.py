@@ -17,7 +17,7 @@ log = logging.getLogger("autogen_persist")
 WINDOW = 64
 """durability='behind': the most rows that a kill can lose."""
 LINGER = 0.02
-"""…and the seconds for which one of them waits for company."""
+"""…and the seconds for which one of them waits for company, twice that at the most."""
 MOST_WAITING = 10_000
 """on_error='continue': the most rows kept in memory while the database is away."""
 PROBE = 1.0
@@ -43,6 +43,7 @@ class Tail:
         self._waiting: list[Draft] = []
         self._batch: list[Draft] | None = None
         self._closing = False
+        self._written = 0
         self._writing = threading.RLock()
         self._arrived = threading.Event()
         self._stop = threading.Event()
@@ -98,6 +99,7 @@ class Tail:
                 if self._waiting and self._waiting[0] is batch[0]:
                     del self._waiting[: len(batch)]
                 self._batch = None
+                self._written += len(batch)
                 late += len(batch)
             if self._failure is not None and late:
                 self._failure = None
@@ -157,7 +159,10 @@ class Tail:
     def _work(self) -> None:
         while not self._stop.is_set():
             self._arrived.wait()
+            written = self._written
             self._stop.wait(PROBE if self.away else LINGER)
+            if self._written != written and not self._stop.is_set():
+                continue  # the chat's own thread is at it: do not get in its way
             self._arrived.clear()
             try:
                 self.flush(patience=0 if self.away else None)

@@ -362,9 +362,13 @@ def test_behind_works_again_when_the_database_does(tmp_path):
     """A failure is raised while it lasts, and not for ever."""
     user, bot = scripted("user"), scripted("bot")
     session = persist(user, session_id="s", url=tmp_path / "a.db", durability="behind", patience=0)
-    with Locked(tmp_path / "a.db"), pytest.raises(JournalUnavailable):
+
+    def talk() -> None:
         for n in range(10 * tail.WINDOW):
             user.send(str(n), bot, request_reply=False)
+
+    with Locked(tmp_path / "a.db"), pytest.raises(JournalUnavailable):
+        talk()
 
     user.send("back", bot, request_reply=False)
 
