@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from autogen_persist.errors import AutoGenNotFound as AutoGenNotFound
 from autogen_persist.errors import BadArgument as BadArgument
 from autogen_persist.errors import BadUrl as BadUrl
+from autogen_persist.errors import Divergence as Divergence
 from autogen_persist.errors import ExtraMissing as ExtraMissing
 from autogen_persist.errors import JournalUnavailable as JournalUnavailable
 from autogen_persist.errors import LeaseLost as LeaseLost
@@ -12,6 +13,7 @@ from autogen_persist.errors import NoSuchDatabase as NoSuchDatabase
 from autogen_persist.errors import NoSuchSession as NoSuchSession
 from autogen_persist.errors import NotJournalable as NotJournalable
 from autogen_persist.errors import PersistError as PersistError
+from autogen_persist.errors import ReplayedError as ReplayedError
 from autogen_persist.errors import SchemaOutOfDate as SchemaOutOfDate
 from autogen_persist.errors import SessionBusy as SessionBusy
 from autogen_persist.errors import SessionClosed as SessionClosed
@@ -35,6 +37,7 @@ __all__ = [
     "AutoGenNotFound",
     "BadArgument",
     "BadUrl",
+    "Divergence",
     "ExtraMissing",
     "JournalUnavailable",
     "LeaseLost",
@@ -46,6 +49,7 @@ __all__ = [
     "PersistentAgent",
     "PersistentGroupChat",
     "PersistentMixin",
+    "ReplayedError",
     "Row",
     "SchemaOutOfDate",
     "Session",

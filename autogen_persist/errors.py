@@ -13,6 +13,8 @@ PersistError
 ├── BadArgument              an argument has a value outside its range
 ├── SessionBusy              another process writes this session
 ├── LeaseLost                this process wrote it until another one took over
+├── Divergence               the script no longer says what its journal says
+├── ReplayedError            a journaled failure whose own class is not loaded
 └── JournalUnavailable       the database did not take the message
 """
 
@@ -143,6 +145,24 @@ class LeaseLost(PersistError):
             f"not write to it any more. What it wrote before is safe. Stop here; the other "
             f"process goes on from the last row."
         )
+
+
+class Divergence(PersistError):
+    """The script does not say or ask what its journal holds at this point.
+
+    Raised before anything is paid or done.
+    """
+
+    def __init__(self, *, where: str, expected: str, found: str, cause: str) -> None:
+        super().__init__(
+            f"The script has left its journal at {where}: expected {expected}, found {found}. "
+            f"{cause} Nothing was called. Undo the change and run it again, or use "
+            f"another session."
+        )
+
+
+class ReplayedError(PersistError):
+    """A journaled failure whose own class is not loaded."""
 
 
 class BadArgument(PersistError, ValueError):

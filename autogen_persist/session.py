@@ -68,6 +68,8 @@ class Session:
         self._tail: Tail | None = None
         self._write: Callable[[Draft], object] = _discard
         self.on_close = on_close
+        self.on_closing: Callable[[Session], None] | None = None
+        """Called first of all, while rows can still be written."""
         self._runs, self._counting = 0, threading.Lock()
         self.finished = threading.Event()
         if store is None:
@@ -112,6 +114,12 @@ class Session:
         """Write what waits and let the agents go; they work on, unjournaled."""
         if self.closed:
             return
+        if self.on_closing and os.getpid() == self._pid:
+            closing, self.on_closing = self.on_closing, None
+            try:
+                closing(self)
+            except JournalUnavailable as error:
+                log.error("session %r: %s", self.id, error)
         self.closed = True
         self._write = self._refuse
         try:
@@ -192,6 +200,22 @@ class Session:
             Draft(run, _name(chat), "event", kind, _name(speaker), _name(listener), "",
                   False, time.time_ns() // 1000, content)
         )  # fmt: skip
+
+    def effect(
+        self, type: str, kind: str, body: Mapping[str, Any], *, agent: str, run: int, chat: str
+    ) -> None:
+        """Journal the intent or the receipt of an effect.
+
+        Only what a model said may wait for a group commit: a tool that has run, or a
+        person who has answered, is never forgotten.
+        """
+        content, _ = bodies.dump(body)
+        self._write(
+            Draft(run, chat, type, kind, _name(agent), "", "", False,
+                  time.time_ns() // 1000, content)
+        )  # fmt: skip
+        if kind != "model":
+            self.flush()
 
     def next_run(self) -> int:
         """A number for a new top-level chat."""

@@ -5,12 +5,11 @@ import inspect
 import autogen_persist
 
 NAMES = {
-    "AutoGenNotFound", "BadArgument", "BadUrl", "ExtraMissing", "JournalUnavailable", "LeaseLost",
-    "Message",
-    "NoSuchDatabase", "NoSuchSession", "NotJournalable", "PersistError", "PersistentAgent",
-    "PersistentGroupChat", "PersistentMixin", "Row", "SchemaOutOfDate", "Session",
-    "SessionBusy", "SessionClosed",
-    "SessionConflict", "Store", "instrument", "persist", "uninstrument",
+    "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
+    "JournalUnavailable", "LeaseLost", "Message", "NoSuchDatabase", "NoSuchSession",
+    "NotJournalable", "PersistError", "PersistentAgent", "PersistentGroupChat",
+    "PersistentMixin", "ReplayedError", "Row", "SchemaOutOfDate", "Session", "SessionBusy",
+    "SessionClosed", "SessionConflict", "Store", "instrument", "persist", "uninstrument",
 }  # fmt: skip
 
 

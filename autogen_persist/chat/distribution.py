@@ -129,3 +129,17 @@ def _get(config: Any, key: str) -> Any:
     if isinstance(config, Mapping):
         return config.get(key)
     return getattr(config, key, None)
+
+
+def code_executors() -> list[tuple[type, str]]:
+    """The classes that run code in this distribution, and the method that does."""
+    coding = importlib.import_module("autogen.coding")
+    kinds = [kind for kind in vars(coding).values() if inspect.isclass(kind)]
+    name = "execute_code_blocks"
+    return [(k, name) for k in kinds if inspect.isfunction(k.__dict__.get(name))]
+
+
+def console() -> type:
+    """The stream through which a person is asked at the terminal."""
+    kind: type = importlib.import_module("autogen.io").IOConsole
+    return kind

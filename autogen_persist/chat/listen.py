@@ -22,6 +22,8 @@ from autogen_persist.chat.distribution import (
 )
 from autogen_persist.chat.seats import Here, Run, Turn, here
 from autogen_persist.records import text_of
+from autogen_persist.session import Session
+from autogen_persist.store import body as bodies
 
 _heard: ContextVar[tuple[tuple[Any, Any], ...]] = ContextVar("autogen_persist_heard", default=())
 """The pairs between whom a hook heard a message that AutoGen has yet to deliver."""
@@ -135,20 +137,35 @@ def _hear(sender: Any, message: Any, recipient: Any) -> bool:
     now = _here(run)
     if now is not None:
         now.said[sender.name] = now.said.get(sender.name, 0) + 1
+    kind = "introduction" if introduces else kind_of(body)
+    chat = now.chat if now else ""
     for session, number in sessions.items():
+        if _is_journaled(session, run, chat, sender, recipient, kind, body):
+            continue
         session.message(
             body,
             speaker=sender.name,
             listener=recipient.name,
             audience="group" if to_many else "peer",
-            kind="introduction" if introduces else kind_of(body),
+            kind=kind,
             run=number,
-            chat=now.chat if now else "",
+            chat=chat,
             internal=now.internal if now else False,
         )
     if to_group is not None:
         other.turn = _latest.turn = Turn(sender, recipient, to_group)
     return True
+
+
+def _is_journaled(
+    session: Session, run: Run | None, chat: str, sender: Any, recipient: Any, kind: str,
+    body: Mapping[str, Any],
+) -> bool:  # fmt: skip
+    """Whether a script that runs again says what its journal has; raises Divergence if not."""
+    past = run.pasts.get(session) if run else None
+    if past is None:
+        return False
+    return past.hear(chat, sender.name, recipient.name, kind, bodies.dump(body)[0])
 
 
 def _here(run: Run | None) -> Here | None:
@@ -262,6 +279,8 @@ def note(kind: str, body: Mapping[str, Any], agent: Any, other: Any) -> None:
     """Journal an event in the sessions of a pair of agents."""
     run = seats.run_of(agent, other)
     now = _here(run)
+    chat = now.chat if now else ""
     for session, number in seats.sessions_of(run, agent, other).items():
-        session.event(kind, body, speaker=agent.name, listener=other.name,
-                      run=number, chat=now.chat if now else "")  # fmt: skip
+        if not _is_journaled(session, run, chat, agent, other, kind, body):
+            session.event(kind, body, speaker=agent.name, listener=other.name, run=number,
+                          chat=chat)  # fmt: skip

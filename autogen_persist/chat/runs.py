@@ -7,16 +7,23 @@ import logging
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from autogen_persist.chat import listen, seats
 from autogen_persist.chat.distribution import groupchat_of
+from autogen_persist.chat.past import Past, PastRun
 from autogen_persist.chat.seats import Here, Run, here
 from autogen_persist.errors import JournalUnavailable, PersistError
+from autogen_persist.session import Session
 
 log = logging.getLogger("autogen_persist")
 selecting: ContextVar[bool] = ContextVar("autogen_persist_selecting", default=False)
 """True while a group chooses its next speaker: what is said then is internal."""
 _INTERRUPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
+
+
+pasts: WeakKeyDictionary[Session, Past] = WeakKeyDictionary()
+"""By session: what is left to be replayed."""
 
 
 class Chat:
@@ -39,11 +46,16 @@ class Chat:
         run.admit(self._recipient)
         now = Here(run, run.name_chat(self._sender, self._recipient), selecting.get())
         self._token, self._here = here.set(now), now
+        people = {self._sender, self._recipient, *seats.members(self._recipient)}
+        self._were = {agent: seats.seat(agent).here for agent in people}
+        for agent in people:
+            seats.seat(agent).here = now
         if self._begun:
             self._verdicts = [_Verdict.beside(a) for a in (self._sender, self._recipient)]
             try:
-                opening = {"opening": dict(self._opening), "roster": run.roster()}
-                self._note("run_started", opening)
+                if not self._begun.pasts:
+                    opening = {"opening": dict(self._opening), "roster": run.roster()}
+                    self._note("run_started", opening)
             except BaseException:
                 self._leave()
                 raise
@@ -75,6 +87,8 @@ class Chat:
     def _leave(self) -> None:
         """Leave nothing of ours behind."""
         here.reset(self._token)
+        for agent, was in self._were.items():
+            seats.seat(agent).here = was
         if self._begun:
             for verdict in self._verdicts:
                 verdict.end()
@@ -93,9 +107,16 @@ class Chat:
             return self._begun or now.run
         sessions = seats.owners(*pair)
         if sessions:
-            self._begun = Run(sessions)
+            self._begun = Run(sessions, take=self._take_past)
             return self._begun
         return now.run if now is not None else seats.run_of(*pair)
+
+    def _take_past(self, session: Session) -> PastRun | None:
+        """The journaled run that this one is, in a script that runs again."""
+        past = pasts.get(session)
+        if past is None:
+            return None
+        return past.take(self._sender.name, self._recipient.name, self._opening)
 
     def _note(self, kind: str, body: Mapping[str, Any]) -> None:
         assert self._begun is not None

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from autogen_persist.chat import listen, seats
-from autogen_persist.chat.distribution import load
-from autogen_persist.chat.runs import Chat, selecting
+from autogen_persist.chat import listen, seats, world
+from autogen_persist.chat.distribution import code_executors, console, load
+from autogen_persist.chat.past import Past
+from autogen_persist.chat.runs import Chat, pasts, selecting
 from autogen_persist.session import Session
 
 _lock = threading.Lock()
@@ -54,7 +56,30 @@ def instrumented() -> Session | None:
 def instrument_with(session: Session) -> None:
     global _instrumented
     use(session)
+    pasts[session] = Past.of(session.rows())
+    session.on_closing = _complete
+    _watch_for_failure()
     _instrumented = session
+
+
+_failed = False
+
+
+def _complete(session: Session) -> None:
+    """A program that ends without an error has come to its end: next time it begins anew."""
+    if not _failed and sys.exc_info()[0] is None:
+        session.event("completed", {})
+
+
+def _watch_for_failure() -> None:
+    previous = sys.excepthook
+
+    def hook(*details: Any) -> None:
+        global _failed
+        _failed = True
+        previous(*details)
+
+    sys.excepthook = hook
 
 
 def _install() -> None:
@@ -72,6 +97,33 @@ def _install() -> None:
     _around(manager, "a_resume", _Resume)
     _around(group, "select_speaker", _Select)
     _around(group, "a_select_speaker", _Select)
+    _stand(autogen.OpenAIWrapper, "create", world.create)
+    for name in ("execute_function", "a_execute_function", "get_human_input", "a_get_human_input",
+                 "execute_code_blocks"):  # fmt: skip
+        _stand(agent, name, getattr(world, name))
+    _stand(group, "random_select_speaker", world.random_select_speaker)
+    for owner, name in code_executors():
+        _stand(owner, name, world.run_code_blocks)
+    _stand(console(), "input", world.read_line)
+
+
+def _stand(owner: type, name: str, around: Callable[..., Any]) -> None:
+    """Let `around` decide whether the method is called at all."""
+
+    def wrap(original: Any) -> Any:
+        if inspect.iscoroutinefunction(original):
+
+            async def a_wrapper(*args: Any, **kwargs: Any) -> Any:
+                return await around(original, *args, **kwargs)
+
+            return a_wrapper
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return around(original, *args, **kwargs)
+
+        return wrapper
+
+    _replace(owner, name, wrap)
 
 
 def _before(owner: type, name: str, act: Callable[..., None]) -> None:

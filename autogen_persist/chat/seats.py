@@ -6,7 +6,8 @@ group was persisted (`member`), or for the length of a run that it takes part in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
@@ -17,6 +18,7 @@ from autogen_persist.chat.distribution import (
     is_manager,
     roster_entry,
 )
+from autogen_persist.chat.past import Key, PastRun
 from autogen_persist.session import Session
 
 _CHAT_MARK = "_autogen_persist_session"
@@ -25,12 +27,14 @@ _CHAT_MARK = "_autogen_persist_session"
 class Seat:
     """What we know of one agent."""
 
-    __slots__ = ("member", "owned", "resuming", "run", "said", "turn", "verdict")
+    __slots__ = ("here", "member", "owned", "resuming", "run", "said", "turn", "verdict")
 
     def __init__(self) -> None:
         self.owned: Session | None = None
         self.member: list[Session] = []
         self.run: Run | None = None
+        self.here: Here | None = None
+        """The chat that it takes part in."""
         self.verdict: Any = None
         """What stands beside its termination check while a run lasts."""
         self.said: tuple[dict[str, Any], set[int]] | None = None
@@ -75,12 +79,28 @@ class Run:
     session, and still part of the run around it.
     """
 
-    def __init__(self, sessions: Iterable[Session], around: Run | None = None) -> None:
-        self.own = {session: session.next_run() for session in sessions}
+    def __init__(
+        self, sessions: Iterable[Session], around: Run | None = None,
+        take: Callable[[Session], PastRun | None] = lambda session: None,
+    ) -> None:  # fmt: skip
+        self.pasts: dict[Session, PastRun] = {}
+        """Where this run is a journaled one again: what its journal still has to say."""
+        self.own: dict[Session, int] = {}
+        for session in sessions:
+            past = take(session)
+            if past is not None:
+                self.pasts[session] = past
+            self.own[session] = past.number if past else session.next_run()
         self.around = around
         self.numbers: dict[Session, int] = {**(around.numbers if around else {}), **self.own}
         self.agents: set[Any] = set()
         self.chats: dict[str, int] = {}
+        self._asked: Counter[Key] = Counter()
+
+    def ask(self, key: Key) -> int:
+        """Count a request; the first of its kind is number 1."""
+        self._asked[key] += 1
+        return self._asked[key]
 
     def name_chat(self, sender: Any, recipient: Any) -> str:
         """'user>manager', and 'user>manager#2' for the second one in this run."""
@@ -231,6 +251,14 @@ def run_of(sender: Any, recipient: Any) -> Run | None:
     if now is not None and (sender in now.run.agents or recipient in now.run.agents):
         return now.run
     return seat(sender).run or seat(recipient).run
+
+
+def place_of(agent: Any) -> Here | None:
+    """Where an effect of this agent happens; without an agent, where the running code is."""
+    now = here.get()
+    if now is not None and (agent is None or agent in now.run.agents):
+        return now
+    return seat(agent).here if agent is not None else None
 
 
 def sessions_of(run: Run | None, sender: Any, recipient: Any) -> dict[Session, int]:

@@ -13,6 +13,7 @@ import autogen_persist
 from autogen_persist.cli.db import db
 from autogen_persist.cli.demo import demo
 from autogen_persist.cli.journal import sessions, show
+from autogen_persist.cli.run import run
 from autogen_persist.cli.terminal import complain, forgive_encoding, hang_up
 from autogen_persist.errors import PersistError
 
@@ -41,6 +42,10 @@ app.add_typer(db, name="db")
 app.command(epilog="Example: autogen-persist sessions --url chats.db")(sessions)
 app.command(epilog="Example: autogen-persist show auth-api --after 40 | less -R")(show)
 app.command(epilog="Example: autogen-persist demo")(demo)
+app.command(
+    epilog="Example: autogen-persist run --session auth-api team.py",
+    context_settings={"allow_interspersed_args": False},
+)(run)
 
 
 def _version(wanted: bool) -> None:

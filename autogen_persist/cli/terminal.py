@@ -46,6 +46,11 @@ def complain(text: str) -> None:
     err.print(Text(one_line(text), style="red"), soft_wrap=True)
 
 
+def tell(text: str) -> None:
+    """A line for the person at the terminal; standard output is the script's."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def print_json(document: Mapping[str, Any]) -> None:
     """One line. In ASCII, so that neither a lone surrogate nor an escape gets through."""
     print(json.dumps(document))

@@ -191,11 +191,11 @@ def _untag(tag: str, inner: Any) -> Any:
     if tag == "$map":
         return {_untagged(key): _untagged(item) for key, item in inner}
     if tag == "$model":
-        return _revive(*inner) or Tagged({tag: inner})
+        return revive(*inner) or Tagged({tag: inner})
     return Tagged({tag: inner})
 
 
-def _revive(name: str, fields: Any, form: str = "fields") -> Any:
+def revive(name: str, fields: Any, form: str = "fields") -> Any:
     """The pydantic model again, if the program has loaded its class; else None.
 
     Nothing is imported, and fields are set without validators: a journal must not run code.

@@ -1,0 +1,193 @@
+"""What a journal still has to say, while its script runs again.
+
+A script is a deterministic program around a few effects. Run again, it says the same
+and asks the same, until the journal ends; then the world is live. What it says is
+compared, what it asks is answered, and nothing of both is written twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from autogen_persist.errors import Divergence
+from autogen_persist.records import Row
+from autogen_persist.store import body as bodies
+
+Key = tuple[str, str, str]
+"""Kind of effect, agent, digest of the request."""
+
+
+def opening_key(sender: str, recipient: str, opening: Mapping[str, Any]) -> tuple[str, str, Any]:
+    """By what a top-level chat is known again: who speaks to whom, and what is said first."""
+    message = opening.get("message")
+    return sender, recipient, message if bodies.is_plain(message) else None
+
+
+class PastRun:
+    """One journaled top-level chat, used up as it is replayed."""
+
+    def __init__(self, started: Row) -> None:
+        self.number = started.run
+        self.roster = started.body.get("roster", [])
+        self.key = opening_key(started.speaker, started.listener, started.body.get("opening", {}))
+        self.ended: Row | None = None
+        self.said: dict[str, deque[Row]] = defaultdict(deque)
+        """By chat: its messages and events."""
+        self.answers: dict[Key, deque[Row]] = defaultdict(deque)
+        self.open: dict[Key, list[Row]] = defaultdict(list)
+        """Effects that were begun and have no receipt: they were in flight."""
+        self.asked: Counter[Key] = Counter()
+        self._unanswered: Counter[str] = Counter()
+        self._last = started.pos
+
+    def add(self, row: Row) -> None:
+        if row.type == "intent":
+            self.open[_key(row)].append(row)
+        elif row.type == "receipt":
+            if self.open[_key(row)]:
+                self.open[_key(row)].pop(0)
+            self.answers[_key(row)].append(row)
+            self._unanswered[row.chat] += 1
+        elif row.kind == "run_ended":
+            self._end(row)
+            return
+        else:
+            self.said[row.chat].append(row)
+        self._last = row.pos
+
+    def _end(self, row: Row) -> None:
+        self.ended = row
+        said = self.said[row.chat]
+        cut_short = row.body.get("reason") in ("interrupted", "exception")
+        if cut_short and said and said[-1].kind == "unheard":
+            said.pop()  # noted because the chat broke off, which it will not do again
+
+    def hear(self, chat: str, speaker: str, listener: str, kind: str, content: bytes) -> bool:
+        """Whether this is in the journal already. Raises Divergence if something else is."""
+        queue = self.said[chat]
+        if not queue:
+            return False
+        expected = queue[0]
+        found = (speaker, listener, kind, bodies.load(content))
+        if (expected.speaker, expected.listener, expected.kind, expected.body) != found:
+            raise _other_words(expected, speaker, listener, found[3])
+        queue.popleft()
+        return True
+
+    def answer(self, key: Key, chat: str) -> Row | None:
+        """The receipt for this request, if there is one left.
+
+        None means live: it was in flight, or the chat has no receipt left. Anything else
+        is a changed script, found before it costs something.
+        """
+        queue = self.answers[key]
+        if queue and self._counts(queue[0]):
+            receipt = queue.popleft()
+            self._unanswered[receipt.chat] -= 1
+            return receipt
+        if queue:  # a failure, and nothing came after it: try again
+            self._unanswered[queue.popleft().chat] -= 1
+            return None
+        if not self.open[key] and self._unanswered[chat] > 0:
+            raise self._diverged(key, chat)
+        return None
+
+    def was_in_flight(self, key: Key) -> Row | None:
+        """The intent without a receipt, taken once."""
+        return self.open[key].pop(0) if self.open[key] else None
+
+    def _counts(self, receipt: Row) -> bool:
+        return "error" not in receipt.body or receipt.pos != self._last
+
+    def _diverged(self, key: Key, chat: str) -> Divergence:
+        waiting = [row for queue in self.answers.values() for row in queue if row.chat == chat]
+        expected = min(waiting, key=lambda row: row.pos)
+        return Divergence(
+            where=_place(expected),
+            expected=f"the {_WORDS[expected.kind]} of {expected.speaker} that is journaled there",
+            found=f"another {_WORDS[key[0]]} of {key[1]}",
+            cause="What it was asked with has changed since: a prompt, a tool, or a clock or a set "
+            "in a system message.",
+        )
+
+
+class Past:
+    """The runs of an interrupted script, in the order in which they began."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.runs: dict[int, PastRun] = {}
+        for row in rows:
+            if row.kind == "run_started" and row.run not in self.runs:
+                self.runs[row.run] = PastRun(row)
+            elif row.run in self.runs:
+                self.runs[row.run].add(row)
+        self._waiting = list(self.runs.values())
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Past:
+        """What a script that did not come to its end has to go through again."""
+        since: list[Row] = []
+        for row in rows:
+            since.append(row)
+            if row.kind == "completed":
+                since.clear()
+        return cls(since)
+
+    def take(self, sender: str, recipient: str, opening: Mapping[str, Any]) -> PastRun | None:
+        """The first run that began like this one, if one is left."""
+        key = opening_key(sender, recipient, opening)
+        for run in self._waiting:
+            if run.key == key:
+                self._waiting.remove(run)
+                return run
+        if self._waiting:
+            raise _other_opening(self._waiting[0], key)
+        return None
+
+
+_WORDS = {
+    "model": "model call",
+    "tool": "tool call",
+    "human": "question to a person",
+    "code": "code execution",
+    "chance": "random choice",
+    "user": "effect",
+}
+
+
+def _place(row: Row) -> str:
+    return f"run {row.run}, chat {row.chat!r}, row {row.pos} of session {row.session_id!r}"
+
+
+def _other_words(expected: Row, speaker: str, listener: str, body: Any) -> Divergence:
+    number = f"message {expected.seq}" if expected.seq else expected.kind
+    return Divergence(
+        where=f"{_place(expected)} ({number})",
+        expected=f"{expected.speaker} to {expected.listener}: {_short(expected.body)}",
+        found=f"{speaker} to {listener}: {_short(body)}",
+        cause="The script has changed since, or says what is different each time.",
+    )
+
+
+def _other_opening(expected: PastRun, found: tuple[str, str, Any]) -> Divergence:
+    return Divergence(
+        where=f"run {expected.number}",
+        expected=f"{expected.key[0]} to {expected.key[1]}: {_short(expected.key[2])}",
+        found=f"{found[0]} to {found[1]}: {_short(found[2])}",
+        cause="The opening of the chat has changed since, or another chat comes first now.",
+    )
+
+
+def _short(body: Any) -> str:
+    text = body.get("content") if isinstance(body, dict) else body
+    text = text if isinstance(text, str) and text else repr(body)
+    return repr(text if len(text) <= 120 else text[:117] + "…")
+
+
+def _key(row: Row) -> Key:
+    return row.kind, row.speaker, str(row.body.get("digest"))

@@ -1,0 +1,248 @@
+"""Where a chat touches the world, and how each answer is journaled and given again.
+
+Each function stands around one method of AutoGen: `original` is the method, the rest are
+its arguments.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from hashlib import blake2b
+from types import SimpleNamespace
+from typing import Any
+
+from autogen_persist.chat import seats
+from autogen_persist.chat.effects import a_perform, covered, digest_of, find, perform
+from autogen_persist.store import body as bodies
+
+_EXTRAS = ("cost", "config_id", "pass_filter")
+_RETRIEVAL = "message_retrieval_function"
+
+# Models.
+
+
+def create(original: Any, wrapper: Any, **config: Any) -> Any:
+    """OpenAIWrapper.create: one effect, whichever client of the list answers in the end."""
+    agent = config.get("agent")
+    if seats.place_of(agent) is None or covered.get():
+        return original(wrapper, **config)
+    codec = (
+        lambda response: _dump_response(response, wrapper),
+        lambda answer: _load_response(answer, wrapper),
+    )
+    effect = find("model", agent, None, codec, digest=_request_digest(wrapper, config))
+    before = copy.deepcopy(wrapper.actual_usage_summary)
+    return perform(
+        effect,
+        lambda: original(wrapper, **config),
+        tell=lambda response: _bill(wrapper, response, before),
+        replayed=lambda receipt: _charge(wrapper, receipt.body),
+    )
+
+
+_digests: dict[int, tuple[Any, Any, bytes]] = {}
+"""By the id of a message: the message, its content, and its digest."""
+_MOST_DIGESTS = 200_000
+
+
+def _request_digest(wrapper: Any, config: Mapping[str, Any]) -> str:
+    """Of messages, tools and response format; not of keys, addresses or settings.
+
+    Requests hold the whole history, so each message is digested once: it is known again
+    by being the same object with the same content.
+    """
+    state = blake2b(digest_size=16)
+    for message in config.get("messages") or [config.get("prompt")]:
+        state.update(_message_digest(message))
+    settings = _settings(wrapper, config)
+    state.update(bodies.dump(settings)[0])
+    return state.hexdigest()
+
+
+def _message_digest(message: Any) -> bytes:
+    content = message.get("content") if isinstance(message, dict) else message
+    known = _digests.get(id(message))
+    if known is not None and known[0] is message and known[1] is content:
+        return known[2]
+    digest = blake2b(bodies.dump(message)[0], digest_size=16).digest()
+    if isinstance(message, dict):
+        if len(_digests) > _MOST_DIGESTS:
+            _digests.clear()
+        _digests[id(message)] = (message, content, digest)
+    return digest
+
+
+def _settings(wrapper: Any, config: Mapping[str, Any]) -> dict[str, Any]:
+    first = (getattr(wrapper, "_config_list", None) or [{}])[0]
+    tools = config.get("tools") or first.get("tools") or []
+    wanted = config.get("response_format") or first.get("response_format")
+    return {
+        "tools": sorted(digest_of(tool) for tool in tools),
+        "functions": config.get("functions") or first.get("functions"),
+        "format": getattr(wanted, "__qualname__", wanted),
+    }
+
+
+def _dump_response(response: Any, wrapper: Any) -> dict[str, Any]:
+    """The response by its fields; of a custom client's own kind only what agents take from it."""
+    kept = {name: getattr(response, name, None) for name in _EXTRAS}
+    kind = type(response)
+    if hasattr(kind, "model_construct"):
+        names = {*kind.model_fields, *(response.model_extra or {})} - {*_EXTRAS, _RETRIEVAL}
+        fields = {name: getattr(response, name) for name in sorted(names)}
+        if not bodies.dump(fields)[1]:
+            shape = f"{kind.__module__}:{kind.__qualname__}"
+            return {
+                **kept,
+                "shape": shape,
+                "fields": fields,
+                "legacy": hasattr(response, _RETRIEVAL),
+            }
+    return {**kept, "texts": wrapper.extract_text_or_completion_object(response)}
+
+
+def _load_response(answer: Mapping[str, Any], wrapper: Any) -> Any:
+    if "shape" in answer:
+        response = bodies.revive(answer["shape"], dict(answer["fields"]))
+        if answer["legacy"]:
+            client = wrapper._clients[answer["config_id"] or 0]
+            response.message_retrieval_function = client.message_retrieval
+    else:
+        texts = answer["texts"]
+        response = SimpleNamespace(choices=[], message_retrieval_function=lambda _: texts)
+    for name in _EXTRAS:
+        if answer[name] is not None:
+            setattr(response, name, answer[name])
+    return response
+
+
+def _bill(wrapper: Any, response: Any, before: Any) -> dict[str, Any]:
+    """Model, tokens and cost, and whether AutoGen's cache had it."""
+    client = wrapper._clients[getattr(response, "config_id", None) or 0]
+    usage = client.get_usage(response) or {}
+    cached = wrapper.actual_usage_summary == before and bool(usage)
+    return {"usage": dict(usage), "cached": cached}
+
+
+def _charge(wrapper: Any, receipt: Mapping[str, Any]) -> None:
+    """Count the replayed call as AutoGen counted it, so that summaries agree."""
+    usage = receipt.get("usage") or None
+    actual = None if receipt.get("cached") else usage
+    wrapper._update_usage(actual_usage=actual, total_usage=dict(usage) if usage else None)
+
+
+# Tools.
+
+
+def execute_function(original: Any, agent: Any, func_call: Any, *args: Any, **kwargs: Any) -> Any:
+    return perform(
+        _tool(agent, func_call),
+        lambda: original(agent, func_call, *args, **kwargs),
+        about={"tool": func_call.get("name", "")},
+    )
+
+
+async def a_execute_function(
+    original: Any, agent: Any, func_call: Any, *args: Any, **kwargs: Any
+) -> Any:
+    return await a_perform(
+        _tool(agent, func_call),
+        lambda: original(agent, func_call, *args, **kwargs),
+        about={"tool": func_call.get("name", "")},
+    )
+
+
+def _tool(agent: Any, func_call: Any) -> Any:
+    codec = (lambda result: _dump_result(agent, result), lambda answer: _load_result(agent, answer))
+    request = {"name": func_call.get("name"), "arguments": func_call.get("arguments")}
+    return find("tool", agent, request, codec)
+
+
+def _dump_result(agent: Any, result: Any) -> dict[str, Any]:
+    """What the tool returned, and the context variables that it may have changed.
+
+    AutoGen makes text of what it does not know, so text is all that is kept of such things.
+    """
+    success, response = result
+    content = response.get("content")
+    kept = dict(response)
+    if hasattr(content, "chat_messages"):  # a handoff to an agent
+        kept["content"] = {"agent": content.name}
+        return {"success": success, "response": kept, "is_agent": True, **_context(agent)}
+    if bodies.dump(content)[1]:
+        kept["content"] = str(content)
+    return {"success": success, "response": kept, **_context(agent)}
+
+
+def _context(agent: Any) -> dict[str, Any]:
+    variables = getattr(getattr(agent, "context_variables", None), "data", None)
+    return {"context": dict(variables)} if variables else {}
+
+
+def _load_result(agent: Any, answer: Mapping[str, Any]) -> Any:
+    response = dict(answer["response"])
+    if answer.get("is_agent"):
+        name = response["content"]["agent"]
+        place = seats.place_of(agent)
+        among = place.run.agents if place else ()
+        response["content"] = next(a for a in among if a.name == name)
+    if "context" in answer:
+        agent.context_variables.data.update(answer["context"])
+    return answer["success"], response
+
+
+# People, code and chance.
+
+
+def get_human_input(original: Any, agent: Any, prompt: str, *args: Any, **kwargs: Any) -> Any:
+    def ask() -> Any:
+        token = covered.set(True)
+        try:
+            return original(agent, prompt, *args, **kwargs)
+        finally:
+            covered.reset(token)
+
+    return perform(find("human", agent, {"prompt": prompt}), ask, about={"prompt": prompt})
+
+
+async def a_get_human_input(
+    original: Any, agent: Any, prompt: str, *args: Any, **kwargs: Any
+) -> Any:
+    async def ask() -> Any:
+        token = covered.set(True)
+        try:
+            return await original(agent, prompt, *args, **kwargs)
+        finally:
+            covered.reset(token)
+
+    return await a_perform(find("human", agent, {"prompt": prompt}), ask, about={"prompt": prompt})
+
+
+def read_line(original: Any, stream: Any, prompt: str = "", **kwargs: Any) -> Any:
+    """IOStream.input: a person who is asked to choose the next speaker, for one."""
+    effect = find("human", None, {"prompt": prompt})
+    return perform(effect, lambda: original(stream, prompt, **kwargs), about={"prompt": prompt})
+
+
+def execute_code_blocks(original: Any, agent: Any, code_blocks: Any) -> Any:
+    """The code execution of agents without an executor."""
+    effect = find("code", agent, code_blocks, (list, tuple))
+    return perform(effect, lambda: original(agent, code_blocks))
+
+
+def run_code_blocks(original: Any, executor: Any, code_blocks: Any) -> Any:
+    """CodeExecutor.execute_code_blocks."""
+    request = [{"language": b.language, "code": b.code} for b in code_blocks]
+    return perform(find("code", None, request), lambda: original(executor, code_blocks))
+
+
+def random_select_speaker(original: Any, group: Any, agents: Any = None) -> Any:
+    among = group.agents if agents is None else agents
+
+    def named(name: Any) -> Any:
+        return next((agent for agent in among if agent.name == name), None)
+
+    codec = (lambda agent: getattr(agent, "name", None), named)
+    effect = find("chance", None, [agent.name for agent in among], codec)
+    return perform(effect, lambda: original(group, agents))
