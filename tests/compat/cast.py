@@ -38,8 +38,8 @@ def actor(name: str, *lines: Any, kind: type = ConversableAgent, **options: Any)
 
 
 def cast(count: int = 3) -> list[Any]:
-    """Some actors: alice, bob, carol…"""
-    return [actor(name) for name in ("alice", "bob", "carol", "dave", "erin")[:count]]
+    """Some actors: alpha, bravo, charlie…"""
+    return [actor(name) for name in ("alpha", "bravo", "charlie", "delta", "erin")[:count]]
 
 
 def group(agents: list[Any], *, manager: Any = None, **options: Any) -> GroupChatManager:

@@ -36,12 +36,12 @@ def round_robin(agents, kind=GroupChat, **options):
 
 def test_a_group_is_persisted_before_its_manager(sqlite_url):
     """A GroupChat that gets its manager later."""
-    alice, bob = cast(2)
-    chat = round_robin([alice, bob])
+    alpha, bravo = cast(2)
+    chat = round_robin([alpha, bravo])
     session = persist(chat, session_id="s", url=sqlite_url)
     manager = GroupChatManager(groupchat=chat, llm_config=False)
 
-    alice.initiate_chat(manager, message="begin")
+    alpha.initiate_chat(manager, message="begin")
 
     assert len(session.messages()) == 4
     assert_same(session, manager)
@@ -50,9 +50,9 @@ def test_a_group_is_persisted_before_its_manager(sqlite_url):
 @pytest.mark.parametrize("what", ["manager", "group", "agent"])
 def test_twice_with_the_same_id_is_the_same_session(sqlite_url, what):
     """A notebook cell that is run again."""
-    alice, bob = cast(2)
-    manager = group([alice, bob])
-    target = {"manager": manager, "group": manager.groupchat, "agent": alice}[what]
+    alpha, bravo = cast(2)
+    manager = group([alpha, bravo])
+    target = {"manager": manager, "group": manager.groupchat, "agent": alpha}[what]
 
     first = persist(target, session_id="s", url=sqlite_url)
 
@@ -62,20 +62,20 @@ def test_twice_with_the_same_id_is_the_same_session(sqlite_url, what):
 
 def test_persisting_twice_journals_once(sqlite_url):
     """Running the added line again does not double the rows."""
-    alice, bob = cast(2)
-    manager = group([alice, bob], max_round=2)
+    alpha, bravo = cast(2)
+    manager = group([alpha, bravo], max_round=2)
     for _ in range(3):
         session = persist(manager, session_id="s", url=sqlite_url)
 
-    alice.initiate_chat(manager, message="begin")
+    alpha.initiate_chat(manager, message="begin")
 
     assert_same(session, manager)
 
 
 def test_a_group_and_its_manager_are_one_target(sqlite_url):
     """Persisting the group, then its manager, is persisting it twice."""
-    alice, bob = cast(2)
-    chat = round_robin([alice, bob])
+    alpha, bravo = cast(2)
+    chat = round_robin([alpha, bravo])
     session = persist(chat, session_id="s", url=sqlite_url)
     manager = GroupChatManager(groupchat=chat, llm_config=False)
 
@@ -85,9 +85,9 @@ def test_a_group_and_its_manager_are_one_target(sqlite_url):
 @pytest.mark.parametrize("what", ["manager", "group", "agent"])
 def test_another_id_is_a_conflict(sqlite_url, what):
     """A target writes to one session; the error names both."""
-    alice, bob = cast(2)
-    manager = group([alice, bob])
-    target = {"manager": manager, "group": manager.groupchat, "agent": alice}[what]
+    alpha, bravo = cast(2)
+    manager = group([alpha, bravo])
+    target = {"manager": manager, "group": manager.groupchat, "agent": alpha}[what]
     persist(target, session_id="one", url=sqlite_url)
 
     with pytest.raises(SessionConflict, match=r"'one'.*'two'"):
@@ -96,11 +96,11 @@ def test_another_id_is_a_conflict(sqlite_url, what):
 
 def test_after_closing_another_id_is_welcome(sqlite_url):
     """What was let go can be persisted elsewhere."""
-    alice, bob = cast(2)
-    persist(alice, session_id="one", url=sqlite_url).close()
-    session = persist(alice, session_id="two", url=sqlite_url)
+    alpha, bravo = cast(2)
+    persist(alpha, session_id="one", url=sqlite_url).close()
+    session = persist(alpha, session_id="two", url=sqlite_url)
 
-    alice.initiate_chat(bob, message="begin", max_turns=1)
+    alpha.initiate_chat(bravo, message="begin", max_turns=1)
 
     assert len(session.messages()) == 2
 
@@ -108,9 +108,9 @@ def test_after_closing_another_id_is_welcome(sqlite_url):
 def test_a_session_goes_on_after_it_was_closed(sqlite_url):
     """Opened again, it numbers on."""
     for _ in range(2):
-        alice, bob = cast(2)
-        with persist(alice, session_id="s", url=sqlite_url) as session:
-            alice.initiate_chat(bob, message="begin", max_turns=1)
+        alpha, bravo = cast(2)
+        with persist(alpha, session_id="s", url=sqlite_url) as session:
+            alpha.initiate_chat(bravo, message="begin", max_turns=1)
             numbers = [(row.seq, row.run) for row in session.messages()]
 
     assert numbers == [(1, 1), (2, 1), (3, 2), (4, 2)]
@@ -118,7 +118,7 @@ def test_a_session_goes_on_after_it_was_closed(sqlite_url):
 
 def test_a_closed_session_says_so(sqlite_url):
     """Its handle reads no more, and says how to open it again."""
-    session = persist(actor("alice"), session_id="s", url=sqlite_url)
+    session = persist(actor("alpha"), session_id="s", url=sqlite_url)
     session.close()
 
     with pytest.raises(SessionClosed, match="session_id='s'"):
@@ -128,7 +128,7 @@ def test_a_closed_session_says_so(sqlite_url):
 def test_only_agents_and_groups_can_be_persisted(sqlite_url):
     """Anything else is an argument outside its range."""
     with pytest.raises(BadArgument, match="a GroupChatManager, a GroupChat or a Conversable"):
-        persist("alice", url=sqlite_url)
+        persist("alpha", url=sqlite_url)
 
 
 def test_without_an_id_a_new_sortable_one_is_made(sqlite_url, caplog):
@@ -145,25 +145,25 @@ def test_the_address_comes_from_the_environment(tmp_path, monkeypatch):
     """AUTOGEN_PERSIST_URL, where no url is given."""
     monkeypatch.setenv("AUTOGEN_PERSIST_URL", f"sqlite:///{tmp_path}/from_environment.db")
 
-    persist(actor("alice"), session_id="s")
+    persist(actor("alpha"), session_id="s")
 
     assert (tmp_path / "from_environment.db").exists()
 
 
 def test_the_default_address_is_in_the_working_directory(tmp_path):
     """autogen_persist.db, where nothing is said."""
-    persist(actor("alice"), session_id="s")
+    persist(actor("alpha"), session_id="s")
 
     assert (tmp_path / "autogen_persist.db").exists()
 
 
 def test_a_persistent_group_is_a_drop_in(sqlite_url):
     """PersistentGroupChat takes what GroupChat takes, and has its session."""
-    alice, bob = cast(2)
-    chat = round_robin([alice, bob], PersistentGroupChat, session_id="s", url=sqlite_url)
+    alpha, bravo = cast(2)
+    chat = round_robin([alpha, bravo], PersistentGroupChat, session_id="s", url=sqlite_url)
     manager = GroupChatManager(groupchat=chat, llm_config=False)
 
-    alice.initiate_chat(manager, message="begin")
+    alpha.initiate_chat(manager, message="begin")
 
     assert isinstance(chat.session, Session)
     assert_same(chat.session, manager)
@@ -180,10 +180,10 @@ def test_a_persistent_agent_finds_itself_again(sqlite_url):
     """Without an id its session is named after it."""
     assistant = actor("assistant", kind=PersistentAgent, url=sqlite_url)
 
-    actor("bob").initiate_chat(assistant, message="begin", max_turns=1)
+    actor("bravo").initiate_chat(assistant, message="begin", max_turns=1)
 
     assert assistant.session.id == "agent-assistant"
-    assert journaled(assistant.session) == [("bob", "begin"), ("assistant", "assistant says 1")]
+    assert journaled(assistant.session) == [("bravo", "begin"), ("assistant", "assistant says 1")]
 
 
 class Coder(PersistentMixin, AssistantAgent):
@@ -247,20 +247,20 @@ def test_the_person_is_the_same_each_time(sqlite_url):
 
 def test_a_receive_with_a_sender_is_autogens_own(sqlite_url):
     """Nothing else changes for agents that name who speaks."""
-    helper, bob = actor("helper", kind=PersistentAgent, url=sqlite_url), actor("bob")
+    helper, bravo = actor("helper", kind=PersistentAgent, url=sqlite_url), actor("bravo")
 
-    helper.receive("hello", bob, request_reply=False)
+    helper.receive("hello", bravo, request_reply=False)
 
-    assert journaled(helper.session) == [("bob", "hello")]
+    assert journaled(helper.session) == [("bravo", "hello")]
 
 
 def test_instrument_journals_what_is_built_from_then_on(sqlite_url):
     """No edit: agents and groups join as they are made."""
     session = instrument(session_id="s", url=sqlite_url)
-    alice, bob = cast(2)
-    manager = group([alice, bob], max_round=3)
+    alpha, bravo = cast(2)
+    manager = group([alpha, bravo], max_round=3)
 
-    alice.initiate_chat(manager, message="begin")
+    alpha.initiate_chat(manager, message="begin")
 
     assert_same(session, manager)
 
@@ -276,10 +276,10 @@ def test_instrument_twice_is_the_same_session(sqlite_url):
 
 def test_what_was_built_before_instrument_is_not_journaled(sqlite_url):
     """From then on, and not before."""
-    alice, bob = cast(2)
+    alpha, bravo = cast(2)
     session = instrument(session_id="s", url=sqlite_url)
 
-    alice.initiate_chat(bob, message="begin", max_turns=1)
+    alpha.initiate_chat(bravo, message="begin", max_turns=1)
 
     assert session.messages() == []
 
@@ -287,25 +287,25 @@ def test_what_was_built_before_instrument_is_not_journaled(sqlite_url):
 def test_uninstrument_ends_the_journal(sqlite_url):
     """What was attached talks on, unjournaled; what comes is not attached."""
     session = instrument(session_id="s", url=sqlite_url)
-    alice, bob = cast(2)
-    alice.initiate_chat(bob, message="heard", max_turns=1)
+    alpha, bravo = cast(2)
+    alpha.initiate_chat(bravo, message="heard", max_turns=1)
     uninstrument()
 
-    alice.initiate_chat(bob, message="unheard", max_turns=1)
+    alpha.initiate_chat(bravo, message="unheard", max_turns=1)
 
     assert session.closed
-    with persist(actor("carol"), session_id="s", url=sqlite_url) as again:
-        assert [text for _, text in journaled(again)] == ["heard", "bob says 1"]
+    with persist(actor("charlie"), session_id="s", url=sqlite_url) as again:
+        assert [text for _, text in journaled(again)] == ["heard", "bravo says 1"]
 
 
 def test_an_own_session_comes_before_instruments(sqlite_url):
     """A chat that was persisted by name does not also go to the process's session."""
     everything = instrument(session_id="all", url=sqlite_url)
-    alice, bob = cast(2)
-    manager = group([alice, bob], max_round=2)
+    alpha, bravo = cast(2)
+    manager = group([alpha, bravo], max_round=2)
     own = persist(manager, session_id="own", url=sqlite_url)
 
-    alice.initiate_chat(manager, message="begin")
+    alpha.initiate_chat(manager, message="begin")
 
     assert (len(own.messages()), len(everything.messages())) == (2, 0)
 
@@ -314,12 +314,12 @@ def test_an_own_session_comes_before_instruments(sqlite_url):
 def test_off_turns_everything_off(monkeypatch, tmp_path, value):
     """AUTOGEN_PERSIST=off: the same lines, no file, no row."""
     monkeypatch.setenv("AUTOGEN_PERSIST", value)
-    alice = actor("alice", kind=PersistentAgent)
-    bob = actor("bob")
-    manager = group([alice, bob], max_round=2)
-    sessions = [persist(manager, session_id="s"), instrument(), alice.session]
+    alpha = actor("alpha", kind=PersistentAgent)
+    bravo = actor("bravo")
+    manager = group([alpha, bravo], max_round=2)
+    sessions = [persist(manager, session_id="s"), instrument(), alpha.session]
 
-    alice.initiate_chat(manager, message="begin")
+    alpha.initiate_chat(manager, message="begin")
 
     assert len(manager.groupchat.messages) == 2
     assert [session.messages() for session in sessions] == [[], [], []]
@@ -343,8 +343,8 @@ def test_groups_in_one_process_write_their_own_sessions(sqlite_url):
 
 def test_an_agent_in_two_groups_is_journaled_where_it_speaks(sqlite_url):
     """A shared member's words go to the group it says them in."""
-    shared, bob, carol = cast(3)
-    red, blue = group([shared, bob]), group([shared, carol])
+    shared, bravo, charlie = cast(3)
+    red, blue = group([shared, bravo]), group([shared, charlie])
     sessions = [
         persist(red, session_id="red", url=sqlite_url),
         persist(blue, session_id="blue", url=sqlite_url),
@@ -361,9 +361,9 @@ def test_sessions_may_lie_in_two_databases(tmp_path):
     """Each chat in the database that it was given."""
     found = []
     for name in ("one", "two"):
-        alice, bob = cast(2)
-        session = persist(alice, session_id="s", url=f"sqlite:///{tmp_path}/{name}.db")
-        alice.initiate_chat(bob, message=name, max_turns=1)
+        alpha, bravo = cast(2)
+        session = persist(alpha, session_id="s", url=f"sqlite:///{tmp_path}/{name}.db")
+        alpha.initiate_chat(bravo, message=name, max_turns=1)
         found.append(session.messages()[0].text)
 
     assert found == ["one", "two"]
@@ -371,37 +371,37 @@ def test_sessions_may_lie_in_two_databases(tmp_path):
 
 def test_a_group_nested_in_another_session_is_in_both(sqlite_url):
     """A persisted group inside a persisted chat has its own journal, and is part of the other."""
-    alice, bob, carol, dave = cast(4)
-    inner = group([carol, dave], max_round=2, manager={"name": "inner"})
-    bob.register_nested_chats([{"recipient": inner, "message": "discuss"}], trigger=alice)
-    outside = persist(alice, session_id="outside", url=sqlite_url)
+    alpha, bravo, charlie, delta = cast(4)
+    inner = group([charlie, delta], max_round=2, manager={"name": "inner"})
+    bravo.register_nested_chats([{"recipient": inner, "message": "discuss"}], trigger=alpha)
+    outside = persist(alpha, session_id="outside", url=sqlite_url)
     inside = persist(inner, session_id="inside", url=sqlite_url)
 
-    alice.initiate_chat(bob, message="begin", max_turns=2)
+    alpha.initiate_chat(bravo, message="begin", max_turns=2)
 
-    assert [row.speaker for row in outside.messages()] == ["alice", "bob", "carol", "bob"] * 2
-    assert [row.speaker for row in inside.messages()] == ["bob", "carol"] * 2
+    assert [row.speaker for row in outside.messages()] == ["alpha", "bravo", "charlie", "bravo"] * 2
+    assert [row.speaker for row in inside.messages()] == ["bravo", "charlie"] * 2
     assert [event.run for event in inside.events(kind="run_ended")] == [1, 2]
     assert [event.run for event in outside.events(kind="run_ended")] == [1]
 
 
 def test_after_a_nested_session_a_thread_still_speaks_in_the_outer_one(sqlite_url):
     """Threads have no context: who was in both runs is in the outer one again."""
-    alice, bob, carol, dave, erin = cast(5)
-    inner = group([carol, dave], max_round=2, manager={"name": "inner"})
-    bob.register_nested_chats([{"recipient": inner, "message": "discuss"}], trigger=alice)
+    alpha, bravo, charlie, delta, erin = cast(5)
+    inner = group([charlie, delta], max_round=2, manager={"name": "inner"})
+    bravo.register_nested_chats([{"recipient": inner, "message": "discuss"}], trigger=alpha)
 
     def aside(recipient, messages=None, sender=None, config=None):
-        thread = threading.Thread(target=bob.send, args=("aside", erin, False))
+        thread = threading.Thread(target=bravo.send, args=("aside", erin, False))
         thread.start()
         thread.join()
         return False, None
 
-    alice.register_reply(autogen.Agent, aside)
-    outside = persist(alice, session_id="outside", url=sqlite_url)
+    alpha.register_reply(autogen.Agent, aside)
+    outside = persist(alpha, session_id="outside", url=sqlite_url)
     persist(inner, session_id="inside", url=sqlite_url)
 
-    alice.initiate_chat(bob, message="begin", max_turns=2)
+    alpha.initiate_chat(bravo, message="begin", max_turns=2)
 
     assert [row.run for row in outside.messages() if row.text == "aside"] == [1]
 

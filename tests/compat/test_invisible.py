@@ -75,13 +75,13 @@ def by_model(server, is_async):
 
 
 def terminated(server, is_async):
-    agents = [actor("alice"), actor("bob", "no", "done. TERMINATE"), actor("carol")]
+    agents = [actor("alpha"), actor("bravo", "no", "done. TERMINATE"), actor("charlie")]
     manager = group(agents, max_round=9, manager={"is_termination_msg": is_done})
     return [*agents, manager], lambda: start(agents[0], manager, is_async, message="begin")
 
 
 def two(server, is_async):
-    agents = [actor("alice", max_consecutive_auto_reply=3), actor("bob")]
+    agents = [actor("alpha", max_consecutive_auto_reply=3), actor("bravo")]
     return agents, lambda: start(agents[0], agents[1], is_async, message="begin")
 
 
@@ -105,12 +105,12 @@ def broken_tools(server, is_async):
 
 
 def nested(server, is_async):
-    alice, bob, carol, dave = cast(4)
-    inner = group([carol, dave], max_round=3, manager={"name": "inner"})
+    alpha, bravo, charlie, delta = cast(4)
+    inner = group([charlie, delta], max_round=3, manager={"name": "inner"})
     queue = [{"recipient": inner, "message": "discuss", "summary_method": "last_msg", "chat_id": 1}]
-    bob.register_nested_chats(queue, trigger=alice, use_async=is_async)
-    return [bob, carol, dave, inner, alice], lambda: start(
-        alice, bob, is_async, message="begin", max_turns=2
+    bravo.register_nested_chats(queue, trigger=alpha, use_async=is_async)
+    return [bravo, charlie, delta, inner, alpha], lambda: start(
+        alpha, bravo, is_async, message="begin", max_turns=2
     )
 
 
@@ -126,12 +126,12 @@ def failing(server, is_async):
 
 
 def in_sequence(server, is_async):
-    alice, bob, carol = cast(3)
+    alpha, bravo, charlie = cast(3)
     queue = [{"recipient": peer, "message": "hi", "max_turns": 1, "chat_id": number}
-             for number, peer in enumerate((bob, carol))]  # fmt: skip
+             for number, peer in enumerate((bravo, charlie))]  # fmt: skip
     if is_async:
-        return [bob, carol, alice], lambda: asyncio.run(alice.a_initiate_chats(queue))
-    return [bob, carol, alice], lambda: alice.initiate_chats(queue)
+        return [bravo, charlie, alpha], lambda: asyncio.run(alpha.a_initiate_chats(queue))
+    return [bravo, charlie, alpha], lambda: alpha.initiate_chats(queue)
 
 
 def answer(request):
@@ -229,18 +229,18 @@ def register(agent, hook, a_hook):
 @pytest.mark.parametrize("when", ["before", "after", "both"])
 def test_a_row_is_the_message_after_all_hooks(sqlite_url, when, is_async):
     """Hooks that rewrite, registered before or after us, have had their say."""
-    alice, bob = cast(2)
+    alpha, bravo = cast(2)
     if when != "after":
-        register(bob, shout, a_shout)
-    session = persist(bob, session_id="s", url=sqlite_url)
+        register(bravo, shout, a_shout)
+    session = persist(bravo, session_id="s", url=sqlite_url)
     if when != "before":
-        register(bob, *(shout_more() if when == "both" else (shout, a_shout)))
+        register(bravo, *(shout_more() if when == "both" else (shout, a_shout)))
 
-    start(alice, bob, is_async, message="begin", max_turns=2)
+    start(alpha, bravo, is_async, message="begin", max_turns=2)
 
-    heard = [m["content"] for m in alice.chat_messages[bob]]
+    heard = [m["content"] for m in alpha.chat_messages[bravo]]
     assert [text for _, text in journaled(session)] == heard
-    assert heard[1] == "bob says 1" + ("!!" if when == "both" else "!")
+    assert heard[1] == "bravo says 1" + ("!!" if when == "both" else "!")
 
 
 def shout_more():
@@ -254,15 +254,15 @@ def shout_more():
 
 def test_other_peoples_hooks_keep_their_order(sqlite_url):
     """Ours is among them, theirs are as they were registered."""
-    alice, bob = cast(2)
+    alpha, bravo = cast(2)
     before, after = (lambda **given: given["message"]), (lambda **given: given["message"])
-    alice.register_hook("process_message_before_send", before)
-    persist(alice, session_id="s", url=sqlite_url)
-    alice.register_hook("process_message_before_send", after)
+    alpha.register_hook("process_message_before_send", before)
+    persist(alpha, session_id="s", url=sqlite_url)
+    alpha.register_hook("process_message_before_send", after)
 
-    alice.initiate_chat(bob, message="begin", max_turns=2)
+    alpha.initiate_chat(bravo, message="begin", max_turns=2)
 
-    theirs = [h for h in alice.hook_lists["process_message_before_send"] if h in (before, after)]
+    theirs = [h for h in alpha.hook_lists["process_message_before_send"] if h in (before, after)]
     assert theirs == [before, after]
 
 
@@ -272,24 +272,24 @@ def test_a_hook_that_raises_is_heard_by_the_caller(sqlite_url):
     def refuse(**_):
         raise PermissionError("not today")
 
-    alice, bob = cast(2)
-    session = persist(alice, session_id="s", url=sqlite_url)
-    alice.register_hook("process_message_before_send", refuse)
+    alpha, bravo = cast(2)
+    session = persist(alpha, session_id="s", url=sqlite_url)
+    alpha.register_hook("process_message_before_send", refuse)
 
     with pytest.raises(PermissionError, match="not today"):
-        alice.initiate_chat(bob, message="begin", max_turns=1)
+        alpha.initiate_chat(bravo, message="begin", max_turns=1)
 
     assert session.messages() == []
 
 
 def test_termination_checks_are_given_back(sqlite_url):
     """We listen to them for the length of a run, no longer."""
-    alice, bob = actor("alice", is_termination_msg=is_done), actor("bob")
-    persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = actor("alpha", is_termination_msg=is_done), actor("bravo")
+    persist(alpha, session_id="s", url=sqlite_url)
 
-    alice.initiate_chat(bob, message="begin", max_turns=1)
+    alpha.initiate_chat(bravo, message="begin", max_turns=1)
 
-    assert alice._is_termination_msg is is_done
+    assert alpha._is_termination_msg is is_done
 
 
 def methods():
@@ -301,8 +301,8 @@ def methods():
 def test_closing_gives_the_classes_back(sqlite_url):
     """After the last session is closed AutoGen's methods are AutoGen's."""
     before = methods()
-    first = persist(actor("alice"), session_id="1", url=sqlite_url)
-    second = persist(actor("bob"), session_id="2", url=sqlite_url)
+    first = persist(actor("alpha"), session_id="1", url=sqlite_url)
+    second = persist(actor("bravo"), session_id="2", url=sqlite_url)
     first.close()
     assert methods() != before
 
@@ -333,39 +333,39 @@ def test_signatures_stay_what_they_are(sqlite_url):
         }
 
     before = shapes()
-    persist(actor("alice"), session_id="s", url=sqlite_url)
+    persist(actor("alpha"), session_id="s", url=sqlite_url)
 
     assert shapes() == before
 
 
 def test_after_closing_a_chat_goes_on_unjournaled(sqlite_url):
     """Agents of a closed session talk as before, and no one writes."""
-    alice, bob = cast(2)
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = cast(2)
+    session = persist(alpha, session_id="s", url=sqlite_url)
     session.close()
 
-    alice.initiate_chat(bob, message="begin", max_turns=1)
+    alpha.initiate_chat(bravo, message="begin", max_turns=1)
 
-    assert len(alice.chat_messages[bob]) == 2
-    assert persist(bob, session_id="s", url=sqlite_url).messages() == []
+    assert len(alpha.chat_messages[bravo]) == 2
+    assert persist(bravo, session_id="s", url=sqlite_url).messages() == []
 
 
 def test_closing_in_the_middle_of_a_chat_lets_it_finish(sqlite_url):
     """The chat goes on, the journal ends where it was closed."""
-    alice, bob = cast(2)
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = cast(2)
+    session = persist(alpha, session_id="s", url=sqlite_url)
 
     def close(messages):
         session.close()
         return messages
 
-    bob.register_hook("process_all_messages_before_reply", close)
+    bravo.register_hook("process_all_messages_before_reply", close)
 
-    alice.initiate_chat(bob, message="begin", max_turns=2)
+    alpha.initiate_chat(bravo, message="begin", max_turns=2)
 
-    assert len(alice.chat_messages[bob]) == 4
-    again = persist(actor("carol"), session_id="s", url=sqlite_url)
-    assert journaled(again) == [("alice", "begin")]
+    assert len(alpha.chat_messages[bravo]) == 4
+    again = persist(actor("charlie"), session_id="s", url=sqlite_url)
+    assert journaled(again) == [("alpha", "begin")]
 
 
 class Editor(ConversableAgent):
@@ -377,9 +377,9 @@ class Editor(ConversableAgent):
 
 def test_a_subclass_that_changes_what_it_receives_makes_one_row(sqlite_url):
     """One message was sent, one is journaled: as it was sent."""
-    alice, editor = actor("alice"), actor("editor", kind=Editor)
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, editor = actor("alpha"), actor("editor", kind=Editor)
+    session = persist(alpha, session_id="s", url=sqlite_url)
 
-    alice.initiate_chat(editor, message="begin", max_turns=1)
+    alpha.initiate_chat(editor, message="begin", max_turns=1)
 
     assert [text for _, text in journaled(session)] == ["begin", "editor says 1"]

@@ -220,19 +220,19 @@ class Person(ConversableAgent):
 
 def test_what_a_person_types_is_journaled(sqlite_url):
     """Human input is a message like any other."""
-    person, bob = Person("more, please", "exit"), actor("bob")
-    session = persist(bob, session_id="s", url=sqlite_url)
+    person, bravo = Person("more, please", "exit"), actor("bravo")
+    session = persist(bravo, session_id="s", url=sqlite_url)
 
-    person.initiate_chat(bob, message="hello")
+    person.initiate_chat(bravo, message="hello")
 
-    assert [name for name, _ in journaled(session)] == ["person", "bob", "person", "bob"]
+    assert [name for name, _ in journaled(session)] == ["person", "bravo", "person", "bravo"]
     assert journaled(session)[2][1] == "more, please"
 
 
 def test_what_a_person_types_in_an_async_group_is_journaled(sqlite_url):
     """The async twin of human input, in a group."""
-    person, bob = Person("more, please"), actor("bob")
-    manager = group([person, bob], max_round=3)
+    person, bravo = Person("more, please"), actor("bravo")
+    manager = group([person, bravo], max_round=3)
     session = persist(manager, session_id="s", url=sqlite_url)
 
     asyncio.run(person.a_initiate_chat(manager, message="hello"))
@@ -249,11 +249,11 @@ PARTS = [
 
 def test_a_list_of_parts_comes_back_equal(sqlite_url):
     """A multimodal message is journaled as its parts, before AutoGen flattens them."""
-    alice, bob = cast(2)
-    manager = group([alice, bob], max_round=2)
+    alpha, bravo = cast(2)
+    manager = group([alpha, bravo], max_round=2)
     session = persist(manager, session_id="s", url=sqlite_url)
 
-    alice.initiate_chat(manager, message={"content": PARTS})
+    alpha.initiate_chat(manager, message={"content": PARTS})
 
     assert session.messages()[0].body["content"] == PARTS
     assert_gapless(session)
@@ -262,20 +262,20 @@ def test_a_list_of_parts_comes_back_equal(sqlite_url):
 def test_any_text_comes_back_equal(sqlite_url):
     """NUL, lone surrogates, emoji and a megabyte, through a real chat."""
     text = "\0 \ud800 🦊 " + "x" * 1_000_000
-    alice, bob = actor("alice"), actor("bob", text)
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = actor("alpha"), actor("bravo", text)
+    session = persist(alpha, session_id="s", url=sqlite_url)
 
-    alice.initiate_chat(bob, message="say something odd", max_turns=1, silent=True)
+    alpha.initiate_chat(bravo, message="say something odd", max_turns=1, silent=True)
 
     assert session.messages()[1].body["content"] == text
 
 
 def test_extra_keys_of_a_message_are_journaled(sqlite_url):
     """The row is the whole message, not the fields that AutoGen keeps."""
-    alice, bob = cast(2)
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = cast(2)
+    session = persist(alpha, session_id="s", url=sqlite_url)
 
-    alice.send({"content": "hi", "weight": 0.5, "context": {"deep": [1, None]}}, bob,
+    alpha.send({"content": "hi", "weight": 0.5, "context": {"deep": [1, None]}}, bravo,
                request_reply=False)  # fmt: skip
 
     body = session.messages()[0].body
@@ -288,11 +288,11 @@ def words_of(context):
 
 def test_a_callable_content_is_journaled_as_type_and_text(sqlite_url, caplog):
     """The chat goes on, and a warning names the path inside the message."""
-    alice, bob = cast(2)
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = cast(2)
+    session = persist(alpha, session_id="s", url=sqlite_url)
 
     with caplog.at_level(logging.WARNING, "autogen_persist"):
-        alice.send({"content": words_of, "context": {"who": "bob"}}, bob,
+        alpha.send({"content": words_of, "context": {"who": "bravo"}}, bravo,
                    request_reply=False, silent=True)  # fmt: skip
 
     kind, text = session.messages()[0].body["content"]["$opaque"]
@@ -302,33 +302,33 @@ def test_a_callable_content_is_journaled_as_type_and_text(sqlite_url, caplog):
 
 def test_strict_raises_where_json_cannot_hold_a_value(sqlite_url):
     """strict=True: the error names the path, and nothing is delivered."""
-    alice, bob = cast(2)
-    session = persist(alice, session_id="s", url=sqlite_url, strict=True)
+    alpha, bravo = cast(2)
+    session = persist(alpha, session_id="s", url=sqlite_url, strict=True)
 
     with pytest.raises(NotJournalable, match=r"message\['content'\]"):
-        alice.send({"content": words_of, "context": {"who": "bob"}}, bob, request_reply=False)
+        alpha.send({"content": words_of, "context": {"who": "bravo"}}, bravo, request_reply=False)
 
-    assert not alice.chat_messages[bob]
-    assert not bob.chat_messages[alice]
+    assert not alpha.chat_messages[bravo]
+    assert not bravo.chat_messages[alpha]
     assert session.messages() == []
 
 
 def test_a_message_that_autogen_refuses_is_not_journaled(sqlite_url):
     """AutoGen raises for a message without content; nobody heard it."""
-    alice, bob = cast(2)
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = cast(2)
+    session = persist(alpha, session_id="s", url=sqlite_url)
 
     with pytest.raises(ValueError, match="valid ChatCompletion message"):
-        alice.send({"weight": 1}, bob)
+        alpha.send({"weight": 1}, bravo)
 
     assert session.messages() == []
 
 
 def test_an_agent_may_have_any_name(sqlite_url):
     """Names with spaces and other letters are kept."""
-    alice, bob = actor("Ålice Ünïcode"), actor("böb 🦊")
-    session = persist(alice, session_id="s", url=sqlite_url)
+    alpha, bravo = actor("Ålice Ünïcode"), actor("böb 🦊")
+    session = persist(alpha, session_id="s", url=sqlite_url)
 
-    alice.initiate_chat(bob, message="hi", max_turns=1)
+    alpha.initiate_chat(bravo, message="hi", max_turns=1)
 
     assert [row.speaker for row in session.messages()] == ["Ålice Ünïcode", "böb 🦊"]

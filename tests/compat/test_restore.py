@@ -59,7 +59,7 @@ def test_a_terminated_group_chat_is_rebuilt(sqlite_url, is_async):
     """An async chat does not pass on the message that ends it, a sync one does."""
 
     def office():
-        agents = [actor("alice"), actor("bob", "done. TERMINATE"), actor("carol")]
+        agents = [actor("alpha"), actor("bravo", "done. TERMINATE"), actor("charlie")]
         return with_group(agents, manager={"is_termination_msg": is_done})
 
     played = office()
@@ -81,10 +81,10 @@ def test_introductions_are_rebuilt(sqlite_url, is_async):
 
 def test_an_opener_outside_the_group_is_rebuilt(sqlite_url):
     """Whoever opened the chat is given beside the group."""
-    alice, *members = cast(4)
-    played = [alice, *with_group(members)]
+    alpha, *members = cast(4)
+    played = [alpha, *with_group(members)]
     session = persist(played[-1], session_id="s", url=sqlite_url)
-    alice.initiate_chat(played[-1], message="begin")
+    alpha.initiate_chat(played[-1], message="begin")
 
     stranger, *others = cast(4)
     same(session, played, [stranger, *with_group(others)])
@@ -159,12 +159,12 @@ def test_functions_of_the_old_kind_are_rebuilt(sqlite_url):
 
 
 def nest(use_async=False):
-    """bob asks a group of carol and dave before he answers alice."""
-    alice, bob, carol, dave = cast(4)
-    inner = group([carol, dave], max_round=3, manager={"name": "inner"})
+    """bravo asks a group of charlie and delta before he answers alpha."""
+    alpha, bravo, charlie, delta = cast(4)
+    inner = group([charlie, delta], max_round=3, manager={"name": "inner"})
     queue = [{"recipient": inner, "message": "discuss", "chat_id": 1}]
-    bob.register_nested_chats(queue, trigger=alice, use_async=use_async)
-    return [alice, bob, carol, dave, inner]
+    bravo.register_nested_chats(queue, trigger=alpha, use_async=use_async)
+    return [alpha, bravo, charlie, delta, inner]
 
 
 @both
@@ -178,8 +178,8 @@ def test_nested_chats_are_rebuilt(sqlite_url, is_async):
 
 
 def selector(request):
-    spoken = [m for m in request["messages"] if m.get("name") in ("alice", "bob")]
-    return "alice" if spoken and spoken[-1]["name"] == "bob" else "bob"
+    spoken = [m for m in request["messages"] if m.get("name") in ("alpha", "bravo")]
+    return "alpha" if spoken and spoken[-1]["name"] == "bravo" else "bravo"
 
 
 @both
@@ -218,12 +218,16 @@ def test_a_second_chat_that_goes_on_is_rebuilt(sqlite_url):
     same(session, played, with_group(cast(3)))
 
 
-@pytest.mark.parametrize("words", ["CLEAR HISTORY", "CLEAR HISTORY 1", "CLEAR HISTORY carol"])
+@pytest.mark.parametrize("words", ["CLEAR HISTORY", "CLEAR HISTORY 1", "CLEAR HISTORY charlie"])
 def test_the_words_clear_history_are_honoured(sqlite_url, words):
     """All, all but one, or one agent's."""
 
     def office():
-        agents = [actor("alice"), actor("carol"), actor("bob", {"content": f"now {words} go on"})]
+        agents = [
+            actor("alpha"),
+            actor("charlie"),
+            actor("bravo", {"content": f"now {words} go on"}),
+        ]
         return with_group(agents, enable_clear_history=True)
 
     played = office()
@@ -280,16 +284,16 @@ def test_what_a_managers_hook_changes_is_rebuilt(sqlite_url):
     """Each listener has what it was told, the group what was said."""
 
     def whisper(sender, message, recipient, silent):
-        if recipient.name != "bob":
+        if recipient.name != "bravo":
             return message
-        return {**message, "content": message["content"] + " (for bob)"}
+        return {**message, "content": message["content"] + " (for bravo)"}
 
     played = with_group(cast(4))
     session = persist(played[-1], session_id="s", url=sqlite_url)
     played[-1].register_hook("process_message_before_send", whisper)
     played[0].initiate_chat(played[-1], message="begin")
 
-    assert any("for bob" in m["content"] for m in played[1].chat_messages[played[-1]])
+    assert any("for bravo" in m["content"] for m in played[1].chat_messages[played[-1]])
     same(session, played, with_group(cast(4)))
 
 
@@ -352,5 +356,5 @@ def test_a_chat_goes_on_where_it_was(sqlite_url):
         agents[0].initiate_chat(agents[-1], message="second", clear_history=False)
 
     assert [m["content"] for m in fresh[-1].groupchat.messages] == [
-        "first", "bob says 1", "second", "bob says 1",
+        "first", "bravo says 1", "second", "bravo says 1",
     ]  # fmt: skip
