@@ -4,6 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 COMPAT := pyautogen-0.2.35 autogen-agentchat-0.2.40 pyautogen-0.9 ag2-0.14.0 autogen-0.14.1
 
+# As pip does: trust the certificates that the system trusts.
+export UV_SYSTEM_CERTS ?= 1
+
 .PHONY: demo test check lint types compat autogen-suite bench clean
 
 demo: $(VENV)/ready
