@@ -135,13 +135,17 @@ def perform(
 async def a_perform(
     effect: Effect | None, live: Callable[[], Awaitable[Any]], *,
     about: Mapping[str, Any] | None = None,
+    replayed: Callable[[Row], None] | None = None,
 ) -> Any:  # fmt: skip
     """`perform`, where the world is awaited."""
     if effect is None:
         return await live()
     receipt = effect.journaled()
     if receipt is not None:
-        return effect.again(receipt)
+        answer = effect.again(receipt)
+        if replayed:
+            replayed(receipt)
+        return answer
     effect.warn_if_in_flight()
     effect.begin(about or {})
     try:

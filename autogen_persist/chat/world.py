@@ -14,6 +14,7 @@ from typing import Any
 
 from autogen_persist.chat import seats
 from autogen_persist.chat.effects import a_perform, covered, digest_of, find, perform
+from autogen_persist.records import Row
 from autogen_persist.store import body as bodies
 
 _EXTRAS = ("cost", "config_id", "pass_filter")
@@ -203,7 +204,12 @@ def get_human_input(original: Any, agent: Any, prompt: str, *args: Any, **kwargs
         finally:
             covered.reset(token)
 
-    return perform(find("human", agent, {"prompt": prompt}), ask, about={"prompt": prompt})
+    return perform(
+        find("human", agent, {"prompt": prompt}),
+        ask,
+        about={"prompt": prompt},
+        replayed=lambda receipt: _note_answer(agent, receipt),
+    )
 
 
 async def a_get_human_input(
@@ -216,7 +222,18 @@ async def a_get_human_input(
         finally:
             covered.reset(token)
 
-    return await a_perform(find("human", agent, {"prompt": prompt}), ask, about={"prompt": prompt})
+    return await a_perform(
+        find("human", agent, {"prompt": prompt}),
+        ask,
+        about={"prompt": prompt},
+        replayed=lambda receipt: _note_answer(agent, receipt),
+    )
+
+
+def _note_answer(agent: Any, receipt: Row) -> None:
+    """AutoGen keeps a list of what people said, for the chat's result."""
+    if isinstance(getattr(agent, "_human_input", None), list):
+        agent._human_input.append(receipt.body["answer"])
 
 
 def read_line(original: Any, stream: Any, prompt: str = "", **kwargs: Any) -> Any:
