@@ -7,6 +7,7 @@ COMPAT := pyautogen-0.2.35 autogen-agentchat-0.2.40 pyautogen-0.9 ag2-0.14.0 aut
 # As pip does: trust the certificates that the system trusts.
 export UV_SYSTEM_CERTS ?= 1
 
+.SECONDARY:  # keep the environments of the matrix
 .PHONY: demo test check lint types compat autogen-suite bench clean
 
 demo: $(VENV)/ready
