@@ -73,12 +73,15 @@ def _complete(session: Session) -> None:
 
 def _watch_for_failure() -> None:
     previous = sys.excepthook
+    if getattr(previous, "watches", False):
+        return
 
     def hook(*details: Any) -> None:
         global _failed
         _failed = True
         previous(*details)
 
+    hook.watches = True  # type: ignore[attr-defined]
     sys.excepthook = hook
 
 
