@@ -6,12 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from autogen_persist.errors import BadArgument, SessionConflict
-from autogen_persist.session import Session, is_off, open_session
-from autogen_persist.store.store import PATIENCE
+from autogen_persist.opening import is_off, open_session
+from autogen_persist.options import Options
+from autogen_persist.session import Session
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
     from sqlalchemy.engine import URL
+    from typing_extensions import Unpack
 
     from autogen_persist.store import Store
 
@@ -23,13 +25,7 @@ def persist(
     *,
     session_id: str | None = None,
     url: Address = None,
-    durability: str = "full",
-    on_error: str = "stop",
-    strict: bool = False,
-    namespace: str = "default",
-    upgrade: bool | None = None,
-    patience: float = PATIENCE,
-    wait: float = 0,
+    **options: Unpack[Options],
 ) -> Session:
     """Journal every message of a chat.
 
@@ -60,16 +56,12 @@ def persist(
             "a GroupChatManager, a GroupChat or a ConversableAgent",
         )  # fmt: skip
     known = seats.owner(target)
-    given = (durability, on_error, strict, namespace)
     if known is not None and session_id in (None, known.id):
-        return known.same(url, given)
+        return known.same(url, options)
     if known is not None:
         name = type(target).__name__ if is_chat else target.name
         raise SessionConflict(target=name, has=known.id, wanted=str(session_id))
-    session = open_session(
-        session_id, url=url, durability=durability, on_error=on_error, strict=strict,
-        namespace=namespace, upgrade=upgrade, patience=patience, wait=wait, process=describe(),
-    )  # fmt: skip
+    session = open_session(session_id, url=url, process=describe(), **options)
     if not is_off():
         seam.use(session)
         (seats.mark if is_chat else seats.sit)(target, session)
@@ -80,13 +72,7 @@ def instrument(
     *,
     session_id: str | None = None,
     url: Address = None,
-    durability: str = "full",
-    on_error: str = "stop",
-    strict: bool = False,
-    namespace: str = "default",
-    upgrade: bool | None = None,
-    patience: float = PATIENCE,
-    wait: float = 0,
+    **options: Unpack[Options],
 ) -> Session:
     """Journal every agent and chat that this process builds from now on, in one session.
 
@@ -98,13 +84,10 @@ def instrument(
     process = describe()
     known = seam.instrumented()
     if known is not None and session_id in (None, known.id):
-        return known.same(url, (durability, on_error, strict, namespace))
+        return known.same(url, options)
     if known is not None:
         raise SessionConflict(target="this process", has=known.id, wanted=str(session_id))
-    session = open_session(
-        session_id, url=url, durability=durability, on_error=on_error, strict=strict,
-        namespace=namespace, upgrade=upgrade, patience=patience, wait=wait, process=process,
-    )  # fmt: skip
+    session = open_session(session_id, url=url, process=process, **options)
     if not is_off():
         seam.instrument_with(session)
     return session

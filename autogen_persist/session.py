@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import re
-import secrets
-import socket
-import sys
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from autogen_persist.errors import (
     BadArgument,
@@ -24,22 +18,15 @@ from autogen_persist.errors import (
     SessionClosed,
     SessionConflict,
 )
+from autogen_persist.options import DEFAULTS, Options, differing
 from autogen_persist.records import Draft, Message, Row
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
 from autogen_persist.store.engine import resolve, shown
-from autogen_persist.store.lease import SECONDS, Lease
-from autogen_persist.store.store import PATIENCE
+from autogen_persist.store.lease import Lease
 from autogen_persist.store.tail import Tail
 
 log = logging.getLogger("autogen_persist")
-
-DURABILITIES = ("full", "normal", "behind")
-ON_ERROR = ("stop", "continue")
-DEFAULTS = ("full", "stop", False, "default")
-_SECRET_NAME = r"(?:key|token|secret|passw(?:or)?d|pwd|credential)[\w-]*"  # noqa: S105
-_SECRET = re.compile(rf"(?i)({_SECRET_NAME}[=:])\S+|(?<=://)[^\s@]+@")
-_SECRET_FLAG = re.compile(rf"(?i)^-.*{_SECRET_NAME}$")
 
 
 class Session:
@@ -53,37 +40,32 @@ class Session:
         session_id: str,
         store: Store | None,
         *,
-        durability: str = "full",
-        on_error: str = "stop",
-        strict: bool = False,
-        namespace: str = "default",
-        wait: float = 0,
-        on_close: Callable[[Session], None] | None = None,
+        options: Options = DEFAULTS,
+        let_go: Callable[[Session], None] = lambda session: None,
     ) -> None:
         self.id = session_id
-        self.options = (durability, on_error, strict, namespace)
+        self.options = options
         self.closed = False
-        self._strict = strict
         self._store = store
         self._tail: Tail | None = None
         self._write: Callable[[Draft], object] = _discard
-        self.on_close = on_close
+        self._let_go = let_go
+        self.on_close: Callable[[Session], None] | None = None
         self.on_closing: Callable[[Session], None] | None = None
         """Called first of all, while rows can still be written."""
         self._runs, self._counting = 0, threading.Lock()
         self.finished = threading.Event()
         if store is None:
             return
-        store.create(session_id, namespace=namespace)
-        self._lease = _own(store, session_id, wait)
+        durability, forgiving = options["durability"], options["on_error"] == "continue"
+        store.create(session_id, namespace=options["namespace"])
+        self._lease = _own(store, session_id, options["wait"])
         self._runs = store.head(session_id).run
         self._pid = os.getpid()
         self._journal = store.journal(session_id, durability=durability)
         self._journal.lease = self._lease
-        if durability == "behind" or on_error == "continue":
-            self._tail = Tail(
-                self._journal, behind=durability == "behind", forgiving=on_error == "continue"
-            )
+        if durability == "behind" or forgiving:
+            self._tail = Tail(self._journal, behind=durability == "behind", forgiving=forgiving)
             self._write = self._tail.write
         else:
             self._write = lambda draft: self._journal.append((draft,))
@@ -131,11 +113,7 @@ class Session:
             if self._store:
                 self._disown()
                 self._store.forget_journal(self.id)
-            with _registry_lock:
-                for key in [key for key, session in _registry.items() if session is self]:
-                    del _registry[key]
-                if self._store:
-                    _release(self._store)
+            self._let_go(self)
             self.finished.set()
 
     def __enter__(self) -> Session:
@@ -153,7 +131,7 @@ class Session:
     def __copy__(self) -> Session:
         return self
 
-    def same(self, url: Any, options: tuple[object, ...]) -> Session:
+    def same(self, url: Any, given: Options) -> Session:
         """This session, unless somebody asks for it elsewhere or with other promises."""
         if url is not None and self._store and not isinstance(url, Store):
             asked: Any = url.url if hasattr(url, "dialect") else resolve(url)
@@ -161,10 +139,9 @@ class Session:
                 raise SessionConflict(
                     target=f"session {self.id!r}", has=self.url, wanted=shown(asked)
                 )
-        differs = [b for a, b, usual in zip(self.options, options, DEFAULTS, strict=True)
-                   if b not in (a, usual)]  # fmt: skip
-        if differs:
-            raise BadArgument("options", options, f"{self.options}, with which it is open already")
+        for name, value in differing(given, self.options).items():
+            opened = cast(Mapping[str, Any], self.options)[name]
+            raise BadArgument(name, value, f"{opened!r}, with which {self.id!r} is open already")
         return self
 
     # What listeners call.
@@ -245,7 +222,7 @@ class Session:
             log.warning("session %r: its lease runs out by itself: %s", self.id, error)
 
     def _complain(self, problems: list[str], speaker: str) -> None:
-        if self._strict:
+        if self.options["strict"]:
             raise NotJournalable(problems)
         log.warning(
             "session %r: a message of %s holds what JSON cannot, journaled as type and text: %s",
@@ -268,59 +245,6 @@ class Session:
             self._tail.forget()
 
 
-def open_session(
-    session_id: str | None = None,
-    *,
-    url: Any = None,
-    durability: str = "full",
-    on_error: str = "stop",
-    strict: bool = False,
-    namespace: str = "default",
-    upgrade: bool | None = None,
-    patience: float = PATIENCE,
-    wait: float = 0,
-    process: Mapping[str, Any] | None = None,
-) -> Session:
-    """The session of this id in this database; the same object while it is open."""
-    if durability not in DURABILITIES:
-        raise BadArgument("durability", durability, " or ".join(map(repr, DURABILITIES)))
-    if on_error not in ON_ERROR:
-        raise BadArgument("on_error", on_error, " or ".join(map(repr, ON_ERROR)))
-    given, session_id = session_id, new_id() if session_id is None else session_id
-    if is_off():
-        return Session(session_id, None)
-    address = url if isinstance(url, Store) else _address(url)
-    options = (durability, on_error, strict, namespace)
-    closing = _registry.get((address, session_id))
-    if closing is not None and closing.closed:
-        closing.finished.wait(timeout=60)  # another thread is just letting go of it
-    with _registry_lock:
-        session = _registry.get((address, session_id))
-        if session is None or session.closed:
-            store = _acquire(address, url, upgrade, patience)
-            try:
-                session = Session(session_id, store, durability=durability, on_error=on_error,
-                                  strict=strict, namespace=namespace, wait=wait)  # fmt: skip
-            except BaseException:
-                _release(store)
-                raise
-            try:
-                session.event("process", {**_process(), **(process or {})})
-                session.flush()
-            except BaseException:
-                session.close()
-                raise
-            _registry[(address, session_id)] = session
-            _start_heartbeat()
-            note = "session %s in %s" if given else "new session %s in %s"
-            log.info(note, session_id, session.url)
-        elif session.options != options:
-            raise BadArgument(
-                "options", options, f"{session.options}, with which {session_id!r} is open already"
-            )
-    return session
-
-
 def _own(store: Store, session_id: str, wait: float) -> Lease:
     """Take the session, if need be when its owner is done."""
     deadline = time.monotonic() + wait
@@ -333,19 +257,6 @@ def _own(store: Store, session_id: str, wait: float) -> Lease:
         time.sleep(0.2)
 
 
-def is_off() -> bool:
-    """AUTOGEN_PERSIST=off turns everything off without an edit."""
-    return os.environ.get("AUTOGEN_PERSIST", "").lower() in ("off", "0", "false", "no")
-
-
-def new_id() -> str:
-    """A UUIDv7: sorts by the time it was made."""
-    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
-    value = value & ~(0xF000 << 64) | 0x7000 << 64
-    value = value & ~(0xC000 << 48) | 0x8000 << 48
-    return str(uuid.UUID(int=value))
-
-
 def _name(name: str) -> str:
     """A name that every database takes: no NUL, no lone surrogate."""
     if name.isprintable():
@@ -353,99 +264,5 @@ def _name(name: str) -> str:
     return name.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
 
 
-def _process() -> dict[str, Any]:
-    return {
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "argv": _harmless(sys.argv),
-        "python": sys.version.split()[0],
-        "hashseed": os.environ.get("PYTHONHASHSEED"),
-    }
-
-
-def _harmless(words: list[str]) -> list[str]:
-    """A command line without what must not be written down."""
-    after_flag = [False, *(bool(_SECRET_FLAG.match(word)) for word in words)]
-    masked = (_SECRET.sub(lambda m: f"{m[1] or ''}***", word) for word in words)
-    return [
-        "***" if hidden and not word.startswith("-") else word
-        for word, hidden in zip(masked, after_flag, strict=False)
-    ]
-
-
 def _discard(_draft: Draft) -> None:
     """AUTOGEN_PERSIST=off."""
-
-
-# One store per database and one session per id, shared by all who ask for them.
-
-_registry: dict[tuple[Any, str], Session] = {}
-_registry_lock = threading.RLock()
-_stores: dict[Any, tuple[Store, int]] = {}
-
-
-def _address(url: Any) -> Any:
-    return url if hasattr(url, "dialect") else resolve(url).render_as_string(hide_password=False)
-
-
-def _acquire(address: Any, url: Any, upgrade: bool | None, patience: float) -> Store:
-    if isinstance(url, Store):
-        return url
-    store, users = _stores.get(address) or (
-        Store.open(url, upgrade=upgrade, patience=patience), 0,
-    )  # fmt: skip
-    _stores[address] = (store, users + 1)
-    return store
-
-
-def _release(store: Store) -> None:
-    with _registry_lock:
-        for address, (held, users) in list(_stores.items()):
-            if held is store:
-                if users == 1:
-                    del _stores[address]
-                    store.close()
-                else:
-                    _stores[address] = (store, users - 1)
-
-
-_heart: threading.Thread | None = None
-
-
-def _start_heartbeat() -> None:
-    global _heart
-    if _heart is None or not _heart.is_alive():
-        _heart = threading.Thread(target=_beat, name="autogen-persist leases", daemon=True)
-        _heart.start()
-
-
-def _beat() -> None:
-    """Renew all leases of this process, several times before they could expire."""
-    while _registry:
-        time.sleep(SECONDS / 4)
-        for session in list(_registry.values()):
-            try:
-                session.keep_lease()
-            except Exception as error:  # noqa: BLE001 - the other sessions need their lease, too
-                log.warning("session %r: its lease could not be renewed: %s", session.id, error)
-
-
-@atexit.register
-def close_all() -> None:
-    """Close every open session; what cannot be written is logged."""
-    for session in list(_registry.values()):
-        try:
-            session.close()
-        except Exception as error:  # noqa: BLE001 - the other sessions still have to be closed
-            log.error("session %r: %s", session.id, error)
-
-
-def _after_fork() -> None:
-    global _registry_lock
-    _registry_lock = threading.RLock()
-    for session in _registry.values():
-        session._forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
-from autogen_persist.session import new_id
+from autogen_persist.opening import new_id
 from benchmarks.bench import Bench, interleave, medians, messages, timed
 from benchmarks.others import LangGraph, OpenAISQLAlchemy, OpenAISQLite, WholeFile
 from benchmarks.report import Grid, Report, micros, shown

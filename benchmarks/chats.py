@@ -14,7 +14,7 @@ from contextlib import redirect_stdout
 from autogen import ConversableAgent, GroupChat, GroupChatManager
 
 from autogen_persist import persist
-from autogen_persist.session import new_id
+from autogen_persist.opening import new_id
 from benchmarks.bench import Bench, interleave, medians, messages, timed
 from benchmarks.report import Grid, Report, micros
 from benchmarks.rivals import Raw

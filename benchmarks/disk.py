@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 
-from autogen_persist.session import new_id
+from autogen_persist.opening import new_id
 from benchmarks.bench import Bench, messages
 from benchmarks.report import Report
 from benchmarks.rivals import Ours

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
-from autogen_persist.session import new_id
+from autogen_persist.opening import new_id
 from benchmarks.bench import Bench, messages, rotated
 from benchmarks.report import Grid, Report
 from benchmarks.rivals import Ours, Raw, RawPostgres

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from autogen_persist.session import new_id
+from autogen_persist.opening import new_id
 from benchmarks.bench import Bench, interleave, medians, messages, timed
 from benchmarks.report import Grid, Report
 from benchmarks.rivals import Ours, Raw, RawPostgres

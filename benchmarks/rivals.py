@@ -16,7 +16,8 @@ from typing import Any
 
 import psycopg
 
-from autogen_persist.session import Session, open_session
+from autogen_persist.opening import open_session
+from autogen_persist.session import Session
 
 Messages = list[dict[str, str]]
 Append = Callable[[Messages], None]

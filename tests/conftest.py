@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autogen_persist import Store, uninstrument
-from autogen_persist.session import close_all
+from autogen_persist.opening import close_all
 
 _numbers = itertools.count(1)
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from autogen_persist import Store, __version__
 from autogen_persist.cli.main import app
 from autogen_persist.cli.terminal import clean
-from autogen_persist.session import open_session
+from autogen_persist.opening import open_session
 from autogen_persist.store.engine import open_engine, resolve
 from autogen_persist.store.schema import VERSION_TABLE
 

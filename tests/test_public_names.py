@@ -3,6 +3,7 @@
 import inspect
 
 import autogen_persist
+from autogen_persist.options import DEFAULTS
 
 NAMES = {
     "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
@@ -34,9 +35,10 @@ def test_every_error_is_one_of_ours():
 
 def test_the_options_of_persist_are_these():
     """The front door's signature is frozen, too."""
-    options = list(inspect.signature(autogen_persist.persist).parameters)
-    assert options == [
-        "target", "session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade",
-        "patience", "wait",
+    named = list(inspect.signature(autogen_persist.persist).parameters)
+    assert named == ["target", "session_id", "url", "options"]
+    assert list(DEFAULTS) == [
+        "durability", "on_error", "strict", "namespace", "on_divergence", "on_mismatch",
+        "unfinished_tool", "human_input", "upgrade", "patience", "wait",
     ]  # fmt: skip
-    assert list(inspect.signature(autogen_persist.instrument).parameters) == options[1:]
+    assert list(inspect.signature(autogen_persist.instrument).parameters) == named[1:]

@@ -9,15 +9,18 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "autogen_persist"
 FILES = sorted(PACKAGE.rglob("*.py"))
+BASE = {"records", "errors", "options"}
 MAY_USE = {
     "records": set(),
     "errors": set(),
+    "options": {"errors"},
     "store": {"records", "errors", "store"},
-    "session": {"records", "errors", "store"},
-    "chat": {"records", "errors", "store", "session", "chat", "persist"},
-    "persist": {"records", "errors", "store", "session", "chat"},
-    "cli": {"records", "errors", "store", "session", "chat", "persist", "cli", ""},
-    "__init__": {"records", "errors", "store", "session", "chat", "persist"},
+    "session": BASE | {"store"},
+    "opening": BASE | {"store", "session"},
+    "chat": BASE | {"store", "session", "chat", "persist"},
+    "persist": BASE | {"store", "session", "opening", "chat"},
+    "cli": BASE | {"store", "session", "opening", "chat", "persist", "cli", ""},
+    "__init__": BASE | {"store", "session", "chat", "persist"},
 }
 DOORS = {
     "sqlalchemy": "store",

@@ -12,7 +12,7 @@ import uuid
 import pytest
 
 from autogen_persist import BadArgument, BadUrl, SessionClosed, SessionConflict, Store, persist
-from autogen_persist.session import new_id, open_session
+from autogen_persist.opening import new_id, open_session
 from tests.support.teams import group, scripted, texts
 
 
@@ -163,7 +163,7 @@ def test_behind_writes_by_itself(url):
 def test_behind_is_written_at_exit(tmp_path):
     """A program that just ends loses nothing."""
     code = (
-        "from autogen_persist.session import open_session\n"
+        "from autogen_persist.opening import open_session\n"
         "s = open_session('s', url='a.db', durability='behind')\n"
         "for n in range(10):\n"
         "    s.message({}, speaker='a', listener='b', audience='peer', kind='text')"

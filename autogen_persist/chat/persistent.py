@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autogen_persist.chat.distribution import load
+from autogen_persist.options import DEFAULTS
 from autogen_persist.persist import persist
 from autogen_persist.session import Session
 
@@ -12,13 +13,10 @@ load()  # the clear error, where there is no AutoGen to inherit from
 
 from autogen import ConversableAgent, GroupChat  # noqa: E402
 
-_OPTIONS = ("session_id", "url", "durability", "on_error", "strict", "namespace", "upgrade",
-            "patience", "wait")  # fmt: skip
-
 
 def _split(kwargs: dict[str, Any]) -> dict[str, Any]:
     """Take our options out of AutoGen's."""
-    return {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
+    return {name: kwargs.pop(name) for name in ("session_id", "url", *DEFAULTS) if name in kwargs}
 
 
 class PersistentMixin:

@@ -12,8 +12,9 @@ import typer
 from autogen_persist.cli.database import Url
 from autogen_persist.cli.terminal import tell
 from autogen_persist.errors import PersistError
+from autogen_persist.opening import new_id
 from autogen_persist.persist import instrument
-from autogen_persist.session import Session, new_id
+from autogen_persist.session import Session
 
 _SEED = "PYTHONHASHSEED"
 

@@ -11,13 +11,13 @@ import time
 import pytest
 
 from autogen_persist import LeaseLost, SessionBusy, Store
-from autogen_persist.session import open_session
+from autogen_persist.opening import open_session
 from autogen_persist.store.tables import sessions
 from tests.support import chains
 
 OWNER = (
     "import sys\n"
-    "from autogen_persist.session import open_session\n"
+    "from autogen_persist.opening import open_session\n"
     "s = open_session('s', url=sys.argv[1])\n"
     "s.message({'content': 'mine'}, speaker='a', listener='b', audience='peer', kind='text')\n"
     "print('owned', flush=True)\n"

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from autogen_persist import JournalUnavailable, Store, persist
-from autogen_persist.session import open_session
+from autogen_persist.opening import open_session
 from autogen_persist.store import tail
 from autogen_persist.store.write import PostgresWriter, SqliteWriter
 from tests.support import chains
