@@ -13,6 +13,8 @@ PersistError
 ├── BadArgument              an argument has a value outside its range
 ├── SessionBusy              another process writes this session
 ├── LeaseLost                this process wrote it until another one took over
+├── AgentsChanged            the group is not the one whose journal this is
+├── NothingToResume          no run of the session was interrupted
 ├── Divergence               the script no longer says what its journal says
 ├── ReplayedError            a journaled failure whose own class is not loaded
 └── JournalUnavailable       the database did not take the message
@@ -147,6 +149,27 @@ class LeaseLost(PersistError):
         )
 
 
+class AgentsChanged(PersistError):
+    """Agents are found again by their names, and some are missing, new or renamed."""
+
+    def __init__(self, *, session_id: str, missing: set[str], new: set[str]) -> None:
+        self.missing, self.new = sorted(missing), sorted(new)
+        told = [f"{', '.join(names)} {what}" for names, what in
+                ((self.missing, "missing now"), (self.new, "new")) if names]  # fmt: skip
+        super().__init__(
+            f"The group is not the one whose journal session {session_id!r} is: "
+            f"{'; '.join(told)}. Give the agents their names back, choose another session_id, or "
+            f"pass on_mismatch='adapt' to go on with the agents there are."
+        )
+
+
+class NothingToResume(PersistError):
+    """`resume()` finishes an interrupted run, and there is none, or not from here."""
+
+    def __init__(self, session_id: str, why: str) -> None:
+        super().__init__(f"Session {session_id!r} cannot be resumed from here: {why}")
+
+
 class Divergence(PersistError):
     """The script does not say or ask what its journal holds at this point.
 
@@ -156,8 +179,9 @@ class Divergence(PersistError):
     def __init__(self, *, where: str, expected: str, found: str, cause: str) -> None:
         super().__init__(
             f"The script has left its journal at {where}: expected {expected}, found {found}. "
-            f"{cause} Nothing was called. Undo the change and run it again, or use "
-            f"another session."
+            f"{cause} Nothing was called. Undo the change and run it again, use another "
+            f"session, or pass on_divergence='live' to hide the rest of the journal and go on "
+            f"with live calls."
         )
 
 

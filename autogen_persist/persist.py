@@ -65,6 +65,7 @@ def persist(
     if not is_off():
         seam.use(session)
         (seats.mark if is_chat else seats.sit)(target, session)
+        seam.attach(session, target)
     return session
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
@@ -64,6 +64,30 @@ def text_of(body: Body) -> str:
         parts = (part.get("text", "") for part in content if isinstance(part, dict))
         return "\n".join(part for part in parts if isinstance(part, str) and part)
     return content if isinstance(content, str) else ""
+
+
+def visible(rows: Iterable[Row]) -> list[Row]:
+    """Rows without those that a later one rewound: they are kept, and no longer hold."""
+    seen: list[Row] = []
+    for row in rows:
+        if row.kind == "rewound":
+            while seen and seen[-1].pos > row.body["to"]:
+                seen.pop()
+        seen.append(row)
+    return seen
+
+
+def status_of(events: Iterable[Row]) -> str:
+    """How a session stands that nobody is working on: by its last run."""
+    status = "new"
+    for row in visible(events):
+        if row.kind == "run_started":
+            status = "interrupted"
+        elif row.kind == "run_ended":
+            reason = row.body.get("reason")
+            broken = {"exception": "failed", "interrupted": "interrupted"}
+            status = broken.get(str(reason), "finished")
+    return status
 
 
 Message = Row

@@ -13,13 +13,14 @@ from typing import Any, cast
 from autogen_persist.errors import (
     BadArgument,
     JournalUnavailable,
+    NothingToResume,
     NotJournalable,
     SessionBusy,
     SessionClosed,
     SessionConflict,
 )
 from autogen_persist.options import DEFAULTS, Options, differing
-from autogen_persist.records import Draft, Message, Row
+from autogen_persist.records import Draft, Message, Row, status_of
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
 from autogen_persist.store.engine import resolve, shown
@@ -53,6 +54,10 @@ class Session:
         self.on_close: Callable[[Session], None] | None = None
         self.on_closing: Callable[[Session], None] | None = None
         """Called first of all, while rows can still be written."""
+        self.start_again: Callable[[Session, tuple[Any, ...], str], Any] | None = None
+        """How the chats of this session are resumed."""
+        self.running = 0
+        """How many runs go on in this process."""
         self._runs, self._counting = 0, threading.Lock()
         self.finished = threading.Event()
         if store is None:
@@ -86,6 +91,30 @@ class Session:
     def events(self, *, kind: str | None = None) -> list[Row]:
         """What happened beside the messages, in order."""
         return self._reading().events(self.id, kind=kind) if self._store else []
+
+    @property
+    def status(self) -> str:
+        """'new', 'running', 'interrupted', 'finished' or 'failed'."""
+        return "running" if self.running else status_of(self.events())
+
+    def resume(self, *agents: Any) -> Any:
+        """Finish the run that was interrupted, without a new message.
+
+        Returns what its `initiate_chat` returns. Agents that the session does not know
+        yet, such as the peer of a persisted agent, are passed in.
+        """
+        return self._start_again(agents, "initiate_chat")
+
+    async def a_resume(self, *agents: Any) -> Any:
+        """`resume`, for a run of `a_initiate_chat`."""
+        return await self._start_again(agents, "a_initiate_chat")
+
+    def _start_again(self, agents: tuple[Any, ...], method: str) -> Any:
+        if self.closed:
+            raise SessionClosed(self.id)
+        if self.start_again is None:
+            raise NothingToResume(self.id, "persistence is off.")
+        return self.start_again(self, agents, method)
 
     def flush(self) -> None:
         """Return when everything said so far is in the database."""

@@ -100,6 +100,14 @@ def put_in_history(agent: Any, message: Any, peer: Any, *, sending: bool) -> Non
     append(**given)
 
 
+def silent_agent(name: str) -> Any:
+    """Somebody who has a name and never answers."""
+    return load().ConversableAgent(
+        name, llm_config=False, human_input_mode="NEVER", max_consecutive_auto_reply=0,
+        code_execution_config=False,
+    )  # fmt: skip
+
+
 def roster_entry(agent: Any) -> dict[str, Any]:
     """An agent as an auditor wants to see it; never its keys."""
     config = getattr(agent, "llm_config", None)

@@ -8,13 +8,14 @@ compared, what it asks is answered, and nothing of both is written twice.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from autogen_persist.errors import Divergence
 from autogen_persist.records import Row
 from autogen_persist.store import body as bodies
 
+_BROKEN = ("interrupted", "exception")
 Key = tuple[str, str, str]
 """Kind of effect, agent, digest of the request."""
 
@@ -30,8 +31,14 @@ class PastRun:
 
     def __init__(self, started: Row) -> None:
         self.number = started.run
-        self.roster = started.body.get("roster", [])
-        self.key = opening_key(started.speaker, started.listener, started.body.get("opening", {}))
+        self.started = started
+        self.opening = started.body.get("opening", {})
+        self.key = opening_key(started.speaker, started.listener, self.opening)
+        self.last_message: Row | None = None
+        """The newest of the chat that the run began with."""
+        self.roster_now: Callable[[], list[dict[str, Any]]] = list
+        self.rewind: Callable[[PastRun, Divergence], None] | None = None
+        """Called instead of raising a Divergence; then all is live."""
         self.ended: Row | None = None
         self.said: dict[str, deque[Row]] = defaultdict(deque)
         """By chat: its messages and events."""
@@ -55,14 +62,35 @@ class PastRun:
             return
         else:
             self.said[row.chat].append(row)
+            if row.type == "message" and row.chat == self.started.chat:
+                self.last_message = row
         self._last = row.pos
 
     def _end(self, row: Row) -> None:
         self.ended = row
         said = self.said[row.chat]
-        cut_short = row.body.get("reason") in ("interrupted", "exception")
+        cut_short = row.body.get("reason") in _BROKEN
         if cut_short and said and said[-1].kind == "unheard":
             said.pop()  # noted because the chat broke off, which it will not do again
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it broke off."""
+        return self.ended is None or self.ended.body.get("reason") in _BROKEN
+
+    @property
+    def first_left(self) -> int:
+        """The position of the first row that was not replayed."""
+        left = [*self.said.values(), *self.answers.values(), *self.open.values()]
+        return min((row.pos for rows in left for row in rows), default=self._last + 1)
+
+    def _part(self, parted: Divergence) -> None:
+        """The script goes another way: an error, or live from here on."""
+        if self.rewind is None:
+            raise parted
+        self.rewind(self, parted)
+        for left in (self.said, self.answers, self.open, self._unanswered):
+            left.clear()
 
     def hear(self, chat: str, speaker: str, listener: str, kind: str, content: bytes) -> bool:
         """Whether this is in the journal already. Raises Divergence if something else is."""
@@ -72,7 +100,8 @@ class PastRun:
         expected = queue[0]
         found = (speaker, listener, kind, bodies.load(content))
         if (expected.speaker, expected.listener, expected.kind, expected.body) != found:
-            raise _other_words(expected, speaker, listener, found[3])
+            self._part(_other_words(expected, speaker, listener, found[3]))
+            return False
         queue.popleft()
         return True
 
@@ -91,7 +120,7 @@ class PastRun:
             self._unanswered[queue.popleft().chat] -= 1
             return None
         if not self.open[key] and self._unanswered[chat] > 0:
-            raise self._diverged(key, chat)
+            self._part(self._diverged(key, chat))
         return None
 
     def was_in_flight(self, key: Key) -> Row | None:
@@ -108,9 +137,21 @@ class PastRun:
             where=_place(expected),
             expected=f"the {_WORDS[expected.kind]} of {expected.speaker} that is journaled there",
             found=f"another {_WORDS[key[0]]} of {key[1]}",
-            cause="What it was asked with has changed since: a prompt, a tool, or a clock or a set "
-            "in a system message.",
+            cause=self._change(key[1])
+            or "What it was asked with has changed since: a prompt, a "
+            "tool, or a clock or a set in a message.",
         )
+
+    def _change(self, name: str) -> str:
+        """How an agent differs from the one that was journaled, as far as the roster tells."""
+        then = {entry["name"]: entry for entry in self.started.body.get("roster", ())}
+        now = {entry["name"]: entry for entry in self.roster_now()}
+        if then.keys() != now.keys():
+            return f"The agents were {_listed(then)}, and are {_listed(now)}."
+        old, new = then.get(name, {}), now.get(name, {})
+        changed = [field for field in old if old[field] != new.get(field)]
+        told = (f"{f} was {_short(old[f])}, and is {_short(new.get(f))}" for f in changed)
+        return f"Of {name}, {'; '.join(told)}." if changed else ""
 
 
 class Past:
@@ -123,31 +164,25 @@ class Past:
                 self.runs[row.run] = PastRun(row)
             elif row.run in self.runs:
                 self.runs[row.run].add(row)
-        self._waiting = list(self.runs.values())
+        self.waiting = list(self.runs.values())
+        """Those that have not been replayed yet."""
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return bool(self.waiting)
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Past:
-        """What a script that did not come to its end has to go through again."""
+        """What a program that did not come to its end has to go through again."""
         since: list[Row] = []
         for row in rows:
             since.append(row)
-            if row.kind == "completed":
+            if row.kind in ("completed", "abandoned"):
                 since.clear()
         return cls(since)
 
-    def take(self, sender: str, recipient: str, opening: Mapping[str, Any]) -> PastRun | None:
-        """The first run that began like this one, if one is left."""
-        key = opening_key(sender, recipient, opening)
-        for run in self._waiting:
-            if run.key == key:
-                self._waiting.remove(run)
-                return run
-        if self._waiting:
-            raise _other_opening(self._waiting[0], key)
-        return None
+    def find(self, key: tuple[str, str, Any]) -> PastRun | None:
+        """The first run that began like this, if one is left."""
+        return next((run for run in self.waiting if run.key == key), None)
 
 
 _WORDS = {
@@ -174,7 +209,7 @@ def _other_words(expected: Row, speaker: str, listener: str, body: Any) -> Diver
     )
 
 
-def _other_opening(expected: PastRun, found: tuple[str, str, Any]) -> Divergence:
+def other_opening(expected: PastRun, found: tuple[str, str, Any]) -> Divergence:
     return Divergence(
         where=f"run {expected.number}",
         expected=f"{expected.key[0]} to {expected.key[1]}: {_short(expected.key[2])}",
@@ -187,6 +222,10 @@ def _short(body: Any) -> str:
     text = body.get("content") if isinstance(body, dict) else body
     text = text if isinstance(text, str) and text else repr(body)
     return repr(text if len(text) <= 120 else text[:117] + "…")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _key(row: Row) -> Key:

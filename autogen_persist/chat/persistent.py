@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autogen_persist.chat.distribution import load
+from autogen_persist.chat.distribution import load, silent_agent
 from autogen_persist.options import DEFAULTS
 from autogen_persist.persist import persist
 from autogen_persist.session import Session
@@ -60,11 +60,7 @@ class PersistentMixin:
         """The one who speaks when no sender is given: always the same, and never answers."""
         person = self.__dict__.get("_persistent_person")
         if person is None:
-            person = ConversableAgent(
-                "user", llm_config=False, human_input_mode="NEVER", max_consecutive_auto_reply=0,
-                code_execution_config=False,
-            )  # fmt: skip
-            self.__dict__["_persistent_person"] = person
+            person = self.__dict__["_persistent_person"] = silent_agent("user")
         return person
 
 

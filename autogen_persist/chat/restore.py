@@ -8,19 +8,68 @@ sent, no hook runs, nobody replies, and nothing is journaled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
-from autogen_persist.chat.distribution import groupchat_of, put_in_history
+from autogen_persist.chat.distribution import groupchat_of, put_in_history, silent_agent
 from autogen_persist.records import Row
+from autogen_persist.store.body import dump
 
 
-def restore(rows: Iterable[Row], agents: Iterable[Any]) -> None:
+def restore(
+    rows: Iterable[Row], agents: Iterable[Any], *, only: Iterable[Any] | None = None
+) -> None:
     """Give agents, and the groups of the managers among them, the past that rows tell of.
 
     Agents are found by name; messages of and to unknown ones (the pair that selects a
-    speaker, say) were never in anybody else's history.
+    speaker, say) were never in anybody else's history. Who spoke to a group and is not
+    here has a stand-in. `only`: what these agents take part in, the others have the rest.
     """
-    Past(rows, agents).put_back()
+    Past(rows, agents, None if only is None else {agent.name for agent in only}).put_back()
+
+
+class State:
+    """What an agent remembers, to go back to."""
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+        self._said = {peer: list(said) for peer, said in agent.chat_messages.items()}
+        group = groupchat_of(agent)
+        self._group = list(group.messages) if group is not None else None
+        self._rest = {name: copy(getattr(agent, name)) for name in _KEPT if hasattr(agent, name)}
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nobody has said anything yet."""
+        return not any(self._said.values()) and not self._group
+
+    def put_back(self) -> None:
+        histories = self._agent.chat_messages
+        histories.clear()
+        histories.update({peer: list(said) for peer, said in self._said.items()})
+        if self._group is not None:
+            groupchat_of(self._agent).messages[:] = self._group  # type: ignore[union-attr]
+        for name, value in self._rest.items():
+            setattr(self._agent, name, copy(value))
+
+
+_COUNTER, _ANSWERS, _LAST = "_consecutive_auto_reply_counter", "_human_input", "_last_speaker"
+_KEPT = (_COUNTER, _ANSWERS, _LAST)
+
+
+def describe(agents: Iterable[Any]) -> dict[str, Any]:
+    """What messages do not tell of agents: counters, what people said, context variables."""
+    return {agent.name: told for agent in agents if (told := _described(agent))}
+
+
+def _described(agent: Any) -> dict[str, Any]:
+    counters = getattr(agent, _COUNTER, {})
+    told = {
+        "counters": {peer.name: count for peer, count in counters.items() if count},
+        "answers": list(getattr(agent, _ANSWERS, None) or ()),
+        "context": dict(getattr(getattr(agent, "context_variables", None), "data", None) or {}),
+    }
+    return {name: value for name, value in told.items() if value and not dump(value)[1]}
 
 
 class _Turn:
@@ -36,8 +85,12 @@ class _Turn:
 class Past:
     """Rows, and the agents they are about."""
 
-    def __init__(self, rows: Iterable[Row], agents: Iterable[Any]) -> None:
+    def __init__(
+        self, rows: Iterable[Row], agents: Iterable[Any], only: set[str] | None = None
+    ) -> None:
         self._rows = list(rows)
+        self._only = only
+        self._stand_ins: dict[str, Any] = {}
         self._agents: dict[str, Any] = {}
         for agent in agents:
             self._know(agent)
@@ -82,11 +135,18 @@ class Past:
                 self._forget(row)
             elif row.kind == "clear_group":
                 self._cut(row)
+            elif row.kind == "run_ended":
+                self._recall(row.body.get("state", {}))
+
+    def _concerns(self, *names: str) -> bool:
+        return self._only is None or not self._only.isdisjoint(names)
 
     def _say(self, row: Row) -> None:
-        speaker = self._find(row.speaker, row.listener)
         listener = self._find(row.listener, row.speaker)
-        if speaker is None or listener is None:
+        speaker = self._find(row.speaker, row.listener)
+        if speaker is None and groupchat_of(listener) is not None:
+            speaker = self._stand_in(row.speaker)
+        if speaker is None or listener is None or not self._concerns(row.speaker, row.listener):
             return
         if row.pos not in self._unsent:
             _file(speaker, row.body, listener, sending=True)
@@ -103,9 +163,28 @@ class Past:
             found = person if person.name == name else None
         return found
 
+    def _stand_in(self, name: str) -> Any:
+        if name not in self._stand_ins:
+            self._stand_ins[name] = silent_agent(name)
+        return self._stand_ins[name]
+
+    def _recall(self, state: Mapping[str, Any]) -> None:
+        for name, told in state.items():
+            agent = self._agents.get(name)
+            if agent is None or not self._concerns(name):
+                continue
+            for peer, count in told.get("counters", {}).items():
+                found = self._find(peer, name)
+                if found is not None and hasattr(agent, _COUNTER):
+                    getattr(agent, _COUNTER)[found] = count
+            if hasattr(agent, _ANSWERS):
+                setattr(agent, _ANSWERS, list(told.get("answers", ())))
+            if "context" in told and hasattr(agent, "context_variables"):
+                agent.context_variables.data.update(told["context"])
+
     def _forget(self, row: Row) -> None:
         agent = self._agents.get(row.speaker)
-        if agent is None:
+        if agent is None or not self._concerns(row.speaker, str(row.body.get("peer"))):
             return
         histories, kept = agent.chat_messages, row.body.get("preserve")
         if row.body.get("peer") is not None:
@@ -140,6 +219,7 @@ def _pass_on(manager: Any, speaker: Any, turn: _Turn) -> None:
             _deliver(manager, row.body, agent)
     if turn.unheard.get("in_group", True):
         group.append(message, speaker)
+        manager._last_speaker = speaker
     missed = turn.unheard.get("agents", ())
     for agent in group.agents:
         if agent is speaker or agent.name in missed:

@@ -11,10 +11,13 @@ from weakref import WeakKeyDictionary
 
 from autogen_persist.chat import listen, seats
 from autogen_persist.chat.distribution import groupchat_of
-from autogen_persist.chat.past import Past, PastRun
+from autogen_persist.chat.history import History
+from autogen_persist.chat.past import PastRun
+from autogen_persist.chat.restore import describe
 from autogen_persist.chat.seats import Here, Run, here
 from autogen_persist.errors import JournalUnavailable, PersistError
 from autogen_persist.session import Session
+from autogen_persist.store import body as bodies
 
 log = logging.getLogger("autogen_persist")
 selecting: ContextVar[bool] = ContextVar("autogen_persist_selecting", default=False)
@@ -22,8 +25,12 @@ selecting: ContextVar[bool] = ContextVar("autogen_persist_selecting", default=Fa
 _INTERRUPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 
 
-pasts: WeakKeyDictionary[Session, Past] = WeakKeyDictionary()
-"""By session: what is left to be replayed."""
+histories: WeakKeyDictionary[Session, History] = WeakKeyDictionary()
+"""By session: what earlier processes left."""
+
+
+class Unsaid(int):
+    """AutoGen's default for `clear_history`, passed on by `run()` as if somebody had said it."""
 
 
 class Chat:
@@ -32,16 +39,24 @@ class Chat:
     Where no session listens it does nothing at all.
     """
 
-    def __init__(self, sender: Any, recipient: Any, opening: Mapping[str, Any]) -> None:
+    def __init__(
+        self, sender: Any, recipient: Any, opening: Mapping[str, Any], method: str
+    ) -> None:
         self._sender, self._recipient, self._opening = sender, recipient, opening
+        self._method = method
         self._begun: Run | None = None
         self._token: Any = None
+        self._keep: bool | None = None
+        """Whether what was restored survives AutoGen's default of clearing it."""
         self._verdicts: list[_Verdict] = []
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Chat:
         run = self._find_run()
-        if run is None:
-            return
+        if run is not None:
+            self._enter(run)
+        return self
+
+    def _enter(self, run: Run) -> None:
         run.admit(self._sender)
         run.admit(self._recipient)
         now = Here(run, run.name_chat(self._sender, self._recipient), selecting.get())
@@ -52,13 +67,33 @@ class Chat:
             seats.seat(agent).here = now
         if self._begun:
             self._verdicts = [_Verdict.beside(a) for a in (self._sender, self._recipient)]
+            for session in self._begun.own:
+                session.running += 1
             try:
                 if not self._begun.pasts:
-                    opening = {"opening": dict(self._opening), "roster": run.roster()}
-                    self._note("run_started", opening)
+                    self._note("run_started", self._start())
             except BaseException:
                 self._leave()
                 raise
+
+    def sparing(self, kwargs: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
+        """The arguments for AutoGen, whose default would clear what was just restored."""
+        said = args or "clear_history" in kwargs
+        return kwargs if said or not self._keep else {**kwargs, "clear_history": False}
+
+    def _start(self) -> dict[str, Any]:
+        """What is needed to begin this run again, and to say who took part."""
+        started: dict[str, Any]
+        opening = {"clear_history": not self._keep, **self._opening}
+        plain = {name: value for name, value in opening.items() if bodies.is_plain(value)}
+        assert self._begun is not None
+        started = {"method": self._method, "opening": plain, "roster": self._begun.roster()}
+        if plain.keys() != opening.keys():
+            started["not_plain"] = sorted(opening.keys() - plain.keys())
+        group = groupchat_of(self._recipient)
+        if group is not None:
+            started["members"] = [agent.name for agent in group.agents]
+        return started
 
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         if self._token is None:
@@ -79,7 +114,9 @@ class Chat:
         if groupchat_of(self._recipient) is not None:
             listen.end_turn(self._recipient)
         if self._begun:
-            self._note("run_ended", self._ending(error, terminated))
+            state = describe(self._begun.agents)
+            told = {"state": state} if state else {}
+            self._note("run_ended", {**self._ending(error, terminated), **told})
             for session in self._begun.own:
                 if not session.closed:
                     session.flush()
@@ -90,6 +127,8 @@ class Chat:
         for agent, was in self._were.items():
             seats.seat(agent).here = was
         if self._begun:
+            for session in self._begun.own:
+                session.running -= 1
             for verdict in self._verdicts:
                 verdict.end()
             self._begun.end()
@@ -113,10 +152,12 @@ class Chat:
 
     def _take_past(self, session: Session) -> PastRun | None:
         """The journaled run that this one is, in a script that runs again."""
-        past = pasts.get(session)
-        if past is None:
+        history = histories.get(session)
+        if history is None:
             return None
-        return past.take(self._sender.name, self._recipient.name, self._opening)
+        run = history.take(self._sender, self._recipient, self._opening)
+        self._keep = not run.opening.get("clear_history", True) if run else history.has_past
+        return run
 
     def _note(self, kind: str, body: Mapping[str, Any]) -> None:
         assert self._begun is not None

@@ -16,8 +16,9 @@ from typing import Any
 
 from autogen_persist.chat import listen, seats, world
 from autogen_persist.chat.distribution import code_executors, console, load
-from autogen_persist.chat.past import Past
-from autogen_persist.chat.runs import Chat, pasts, selecting
+from autogen_persist.chat.history import History
+from autogen_persist.chat.resume import start_again
+from autogen_persist.chat.runs import Chat, Unsaid, histories, selecting
 from autogen_persist.session import Session
 
 _lock = threading.Lock()
@@ -31,12 +32,23 @@ def use(session: Session) -> None:
     with _lock:
         _users.add(session)
         session.on_close = _let_go
+        session.on_closing = _complete
+        session.start_again = start_again
         if not _originals:
             _install()
+    _watch_for_failure()
+
+
+def attach(session: Session, target: Any) -> None:
+    """Give a session's earlier messages back to an agent, or to the manager of a group."""
+    if session not in histories:
+        histories[session] = History(session, script=False)
+    histories[session].attach(target)
 
 
 def _let_go(session: Session) -> None:
     global _instrumented
+    histories.pop(session, None)
     with _lock:
         _users.discard(session)
         if _instrumented is session:
@@ -56,9 +68,7 @@ def instrumented() -> Session | None:
 def instrument_with(session: Session) -> None:
     global _instrumented
     use(session)
-    pasts[session] = Past.of(session.rows())
-    session.on_closing = _complete
-    _watch_for_failure()
+    histories[session] = History(session, script=True)
     _instrumented = session
 
 
@@ -67,7 +77,7 @@ _failed = False
 
 def _complete(session: Session) -> None:
     """A program that ends without an error has come to its end: next time it begins anew."""
-    if not _failed and sys.exc_info()[0] is None:
+    if not _failed and not session.running and sys.exc_info()[0] is None:
         session.event("completed", {})
 
 
@@ -92,8 +102,11 @@ def _install() -> None:
     _before(agent, "a_receive", _hear)
     _before(agent, "clear_history", _forget)
     _around(agent, "__init__", _Build)
-    _around(agent, "initiate_chat", _chat)
-    _around(agent, "a_initiate_chat", _chat)
+    _around(manager, "__init__", _Manage)
+    _replace(agent, "initiate_chat", _chatting)
+    _replace(agent, "a_initiate_chat", _chatting)
+    _replace(agent, "run", _running)
+    _replace(agent, "a_run", _running)
     _before(manager, "_prepare_chat", _prepare)
     _around(manager, "clear_agents_history", _ClearGroup)
     _around(manager, "resume", _Resume)
@@ -209,12 +222,52 @@ def _prepare(self: Any, recipient: Any, clear_history: bool, *_: Any, **__: Any)
 # What stands around each method.
 
 
-def _chat(self: Any, recipient: Any = None, *args: Any, **kwargs: Any) -> Chat:
-    names = ("clear_history", "silent", "cache", "max_turns", "summary_method", "summary_args",
-             "message")  # fmt: skip
-    given = dict(zip(names, args, strict=False)) | kwargs
-    told = ("message", "max_turns", "clear_history", "carryover")
-    return Chat(self, recipient, {name: given[name] for name in told if name in given})
+_CHAT = ("clear_history", "silent", "cache", "max_turns", "summary_method", "summary_args",
+         "message")  # fmt: skip
+"""The parameters of `initiate_chat` after the recipient, in their order."""
+
+
+def _chatting(original: Any) -> Any:
+    """Around `initiate_chat`: a run, and a default of `clear_history` that spares the restored."""
+
+    def begin(sender: Any, recipient: Any, args: Any, kwargs: Any) -> Chat:
+        if isinstance(kwargs.get("clear_history"), Unsaid):
+            del kwargs["clear_history"]
+        opening = dict(zip(_CHAT, args, strict=False)) | kwargs
+        return Chat(sender, recipient, opening, original.__name__)
+
+    if inspect.iscoroutinefunction(original):
+
+        async def a_wrapper(self: Any, recipient: Any = None, *args: Any, **kwargs: Any) -> Any:
+            with begin(self, recipient, args, kwargs) as chat:
+                return await original(self, recipient, *args, **chat.sparing(kwargs, args))
+
+        return a_wrapper
+
+    def wrapper(self: Any, recipient: Any = None, *args: Any, **kwargs: Any) -> Any:
+        with begin(self, recipient, args, kwargs) as chat:
+            return original(self, recipient, *args, **chat.sparing(kwargs, args))
+
+    return wrapper
+
+
+def _running(original: Any) -> Any:
+    """`run()` hands AutoGen's default of `clear_history` on as if somebody had asked for it."""
+
+    def told(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        return kwargs if args else {"clear_history": Unsaid(True), **kwargs}
+
+    if inspect.iscoroutinefunction(original):
+
+        async def a_wrapper(self: Any, recipient: Any = None, *args: Any, **kwargs: Any) -> Any:
+            return await original(self, recipient, *args, **told(args, kwargs))
+
+        return a_wrapper
+
+    def wrapper(self: Any, recipient: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return original(self, recipient, *args, **told(args, kwargs))
+
+    return wrapper
 
 
 class _Build:
@@ -228,6 +281,20 @@ class _Build:
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None and _instrumented is not None:
             seats.join([self._agent], _instrumented)
+
+
+class _Manage:
+    """A persisted GroupChat gets its manager: now its past can be put back."""
+
+    def __init__(self, manager: Any, *_: Any, **__: Any) -> None:
+        self._manager = manager
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        session = seats.owner(self._manager) if kind is None else None
+        if session is not None and session in histories:
+            histories[session].attach(self._manager)
 
 
 class _Select:

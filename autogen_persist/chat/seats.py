@@ -90,6 +90,7 @@ class Run:
             past = take(session)
             if past is not None:
                 self.pasts[session] = past
+                past.roster_now = self.roster
             self.own[session] = past.number if past else session.next_run()
         self.around = around
         self.numbers: dict[Session, int] = {**(around.numbers if around else {}), **self.own}

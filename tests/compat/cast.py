@@ -39,7 +39,7 @@ def actor(name: str, *lines: Any, kind: type = ConversableAgent, **options: Any)
 
 def cast(count: int = 3) -> list[Any]:
     """Some actors: alpha, bravo, charlie…"""
-    return [actor(name) for name in ("alpha", "bravo", "charlie", "delta", "erin")[:count]]
+    return [actor(name) for name in ("alpha", "bravo", "charlie", "delta", "echo")[:count]]
 
 
 def group(agents: list[Any], *, manager: Any = None, **options: Any) -> GroupChatManager:

@@ -387,12 +387,12 @@ def test_a_group_nested_in_another_session_is_in_both(sqlite_url):
 
 def test_after_a_nested_session_a_thread_still_speaks_in_the_outer_one(sqlite_url):
     """Threads have no context: who was in both runs is in the outer one again."""
-    alpha, bravo, charlie, delta, erin = cast(5)
+    alpha, bravo, charlie, delta, echo = cast(5)
     inner = group([charlie, delta], max_round=2, manager={"name": "inner"})
     bravo.register_nested_chats([{"recipient": inner, "message": "discuss"}], trigger=alpha)
 
     def aside(recipient, messages=None, sender=None, config=None):
-        thread = threading.Thread(target=bravo.send, args=("aside", erin, False))
+        thread = threading.Thread(target=bravo.send, args=("aside", echo, False))
         thread.start()
         thread.join()
         return False, None
