@@ -58,6 +58,8 @@ class Session:
         """How the chats of this session are resumed."""
         self.running = 0
         """How many runs go on in this process."""
+        self.broke_off = False
+        """Whether a run was stopped by an error of ours: then it waits to be resumed."""
         self._runs, self._counting = 0, threading.Lock()
         self.finished = threading.Event()
         if store is None:

@@ -17,7 +17,7 @@ from autogen_persist.cli.main import app
 from autogen_persist.cli.terminal import clean
 from autogen_persist.opening import open_session
 from autogen_persist.store.engine import open_engine, resolve
-from autogen_persist.store.schema import VERSION_TABLE
+from autogen_persist.store.schema import VERSION_TABLE, wanted
 
 COMMANDS = (["db", "upgrade"], ["db", "current"], ["db", "check"], ["sessions"], ["show"], ["demo"])
 HOSTILE = (
@@ -108,9 +108,9 @@ def test_autogen_is_not_imported_by_the_command_line():
 def test_upgrade_says_from_where_to_where(tmp_path, new_postgres_url):
     """On both backends; the second time there is nothing to do."""
     for url in (f"sqlite:///{tmp_path}/new.db", new_postgres_url()):
-        assert "upgraded from none to 0001" in run("db", "upgrade", "--url", url).stdout
+        assert f"upgraded from none to {wanted()}" in run("db", "upgrade", "--url", url).stdout
         again = run("db", "upgrade", "--url", url)
-        assert "already at 0001" in again.stdout
+        assert f"already at {wanted()}" in again.stdout
         assert again.exit_code == 0
 
 
@@ -126,7 +126,7 @@ def test_upgrade_uses_the_default_address(tmp_path, monkeypatch):
 
 def test_current_prints_the_version_alone(store):
     """A script can read it."""
-    assert run("db", "current", "--url", _address(store)).stdout == "0001\n"
+    assert run("db", "current", "--url", _address(store)).stdout == f"{wanted()}\n"
 
 
 def test_current_of_an_empty_database_is_none(tmp_path, new_postgres_url):
@@ -141,7 +141,7 @@ def test_check_agrees_after_an_upgrade(store):
     """Exit code 0 means: this release can use it."""
     result = run("db", "check", "--url", _address(store))
     assert result.exit_code == 0
-    assert "0001 is current" in result.stdout
+    assert f"{wanted()} is current" in result.stdout
 
 
 def test_check_of_an_empty_database_names_the_command(tmp_path, new_postgres_url):

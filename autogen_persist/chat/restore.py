@@ -67,6 +67,7 @@ def _described(agent: Any) -> dict[str, Any]:
     told = {
         "counters": {peer.name: count for peer, count in counters.items() if count},
         "answers": list(getattr(agent, _ANSWERS, None) or ()),
+        "last_speaker": getattr(getattr(agent, _LAST, None), "name", None),
         "context": dict(getattr(getattr(agent, "context_variables", None), "data", None) or {}),
     }
     return {name: value for name, value in told.items() if value and not dump(value)[1]}
@@ -171,16 +172,21 @@ class Past:
     def _recall(self, state: Mapping[str, Any]) -> None:
         for name, told in state.items():
             agent = self._agents.get(name)
-            if agent is None or not self._concerns(name):
-                continue
-            for peer, count in told.get("counters", {}).items():
-                found = self._find(peer, name)
-                if found is not None and hasattr(agent, _COUNTER):
-                    getattr(agent, _COUNTER)[found] = count
-            if hasattr(agent, _ANSWERS):
-                setattr(agent, _ANSWERS, list(told.get("answers", ())))
-            if "context" in told and hasattr(agent, "context_variables"):
-                agent.context_variables.data.update(told["context"])
+            if agent is not None and self._concerns(name):
+                self._remind(agent, told)
+
+    def _remind(self, agent: Any, told: Mapping[str, Any]) -> None:
+        for peer, count in told.get("counters", {}).items():
+            found = self._find(peer, agent.name)
+            if found is not None:
+                getattr(agent, _COUNTER)[found] = count
+        if hasattr(agent, _ANSWERS):
+            setattr(agent, _ANSWERS, list(told.get("answers", ())))
+        last = told.get("last_speaker")
+        if last is not None:
+            setattr(agent, _LAST, self._find(last, agent.name) or self._stand_in(last))
+        if "context" in told and hasattr(agent, "context_variables"):
+            agent.context_variables.data.update(told["context"])
 
     def _forget(self, row: Row) -> None:
         agent = self._agents.get(row.speaker)
@@ -219,7 +225,6 @@ def _pass_on(manager: Any, speaker: Any, turn: _Turn) -> None:
             _deliver(manager, row.body, agent)
     if turn.unheard.get("in_group", True):
         group.append(message, speaker)
-        manager._last_speaker = speaker
     missed = turn.unheard.get("agents", ())
     for agent in group.agents:
         if agent is speaker or agent.name in missed:

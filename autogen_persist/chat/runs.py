@@ -99,6 +99,9 @@ class Chat:
         if self._token is None:
             return
         terminated = any(verdict.last for verdict in self._verdicts)
+        if self._begun and isinstance(error, PersistError):
+            for session in self._begun.own:
+                session.broke_off = True
         try:
             self._journal_end(error, terminated)
         except JournalUnavailable as failure:

@@ -77,7 +77,8 @@ _failed = False
 
 def _complete(session: Session) -> None:
     """A program that ends without an error has come to its end: next time it begins anew."""
-    if not _failed and not session.running and sys.exc_info()[0] is None:
+    broken = session.running or session.broke_off or sys.exc_info()[0] is not None
+    if not _failed and not broken:
         session.event("completed", {})
 
 

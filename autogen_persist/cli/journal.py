@@ -13,7 +13,7 @@ from rich.text import Text
 from autogen_persist.cli.database import Json, Url, opened
 from autogen_persist.cli.terminal import clean, err, out, pipe, print_json
 from autogen_persist.cli.transcript import print_transcript
-from autogen_persist.records import Row, SessionRecord
+from autogen_persist.records import Row, SessionRecord, visible
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
 
@@ -57,9 +57,9 @@ def show(
 
 def _rows(store: Store, session_id: str, after: int) -> list[Row]:
     if after == 0:
-        return store.rows(session_id)
+        return visible(store.rows(session_id))
     found = store.messages(session_id, after=after - 1, limit=1)
-    return store.rows(session_id, after=found[0].pos) if found else []
+    return visible(store.rows(session_id, after=found[0].pos)) if found else []
 
 
 def _row_document(row: Row) -> dict[str, Any]:

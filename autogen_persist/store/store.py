@@ -213,13 +213,20 @@ class Store:
     def messages(
         self, session_id: str, *, after: int = 0, limit: int | None = None
     ) -> list[Message]:
-        """The messages of a session with a number above `after`, in order."""
+        """The messages of a session with a number above `after`, in order.
+
+        Those that were rewound are not among them; `rows` has them all.
+        """
         # No index on seq: a message's pos is never below its seq, so the scan can begin there.
-        where = " AND type = 'message' AND seq > {0} ORDER BY pos"
-        return self._rows(session_id, where, [after, after], limit)
+        where = " AND type = 'message' AND seq > {0}"
+        values = [after, after]
+        for rewound in self.events(session_id, kind="rewound"):
+            where += " AND NOT (pos > {0} AND pos < {0})"
+            values += [int(rewound.body["to"]), rewound.pos]
+        return self._rows(session_id, where + " ORDER BY pos", values, limit)
 
     def rows(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Row]:
-        """Messages and events of a session from position `after` on, in order."""
+        """All rows of a session from position `after` on, in order."""
         return self._rows(session_id, " ORDER BY pos", [after], limit)
 
     def events(self, session_id: str, *, kind: str | None = None) -> list[Row]:

@@ -6,6 +6,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -61,3 +62,10 @@ journal = Table(
     Column("seal", LargeBinary),
     Column("digest", LargeBinary, nullable=False),
 )
+
+_is_event = journal.c.type == text("'event'")
+Index(
+    "persist_events", journal.c.session_id, journal.c.pos,
+    sqlite_where=_is_event, postgresql_where=_is_event,
+)  # fmt: skip
+"""The few events of a long session. A message is not in it, so that it costs an append nothing."""

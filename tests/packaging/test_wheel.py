@@ -97,5 +97,5 @@ def test_the_wheel_is_typed_and_complete(wheel, tmp_path):
     """py.typed, the licence and the migrations are in it."""
     names = run(sys.executable, "-m", "zipfile", "-l", wheel, cwd=tmp_path).stdout
 
-    for name in ("py.typed", "LICENSE", "migrations/env.py", "migrations/versions/0001_journal.py"):
+    for name in ("py.typed", "LICENSE", "migrations/env.py", "migrations/versions/0002_events.py"):
         assert name in names
