@@ -54,7 +54,7 @@ class Session:
         self.on_close: Callable[[Session], None] | None = None
         self.on_closing: Callable[[Session], None] | None = None
         """Called first of all, while rows can still be written."""
-        self.start_again: Callable[[Session, tuple[Any, ...], str], Any] | None = None
+        self.start_again: Callable[[Session, tuple[Any, ...], bool], Any] | None = None
         """How the chats of this session are resumed."""
         self.running = 0
         """How many runs go on in this process."""
@@ -105,18 +105,18 @@ class Session:
         Returns what its `initiate_chat` returns. Agents that the session does not know
         yet, such as the peer of a persisted agent, are passed in.
         """
-        return self._start_again(agents, "initiate_chat")
+        return self._start_again(agents, is_async=False)
 
     async def a_resume(self, *agents: Any) -> Any:
         """`resume`, for a run of `a_initiate_chat`."""
-        return await self._start_again(agents, "a_initiate_chat")
+        return await self._start_again(agents, is_async=True)
 
-    def _start_again(self, agents: tuple[Any, ...], method: str) -> Any:
+    def _start_again(self, agents: tuple[Any, ...], *, is_async: bool) -> Any:
         if self.closed:
             raise SessionClosed(self.id)
         if self.start_again is None:
             raise NothingToResume(self.id, "persistence is off.")
-        return self.start_again(self, agents, method)
+        return self.start_again(self, agents, is_async)
 
     def flush(self) -> None:
         """Return when everything said so far is in the database."""

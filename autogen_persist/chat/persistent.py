@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autogen_persist.chat.distribution import load, silent_agent
+from autogen_persist.chat.runs import Chat
 from autogen_persist.options import DEFAULTS
 from autogen_persist.persist import persist
 from autogen_persist.session import Session
@@ -44,17 +45,21 @@ class PersistentMixin:
         silent: bool | None = False,
     ) -> Any:  # fmt: skip
         """As AutoGen's; without a sender, as if a person had spoken and waits for an answer."""
-        if sender is None:
-            sender, request_reply = self._person(), True if request_reply is None else request_reply
-        return super().receive(message, sender, request_reply, silent)  # type: ignore[misc]
+        hear: Any = super().receive  # type: ignore[misc]
+        if sender is not None:
+            return hear(message, sender, request_reply, silent)
+        with Chat(self._person(), self, {"message": message}, "receive"):
+            return hear(message, self._person(), request_reply is not False, silent)
 
     async def a_receive(
         self, message: Any, sender: Any = None, request_reply: bool | None = None,
         silent: bool | None = False,
     ) -> Any:  # fmt: skip
-        if sender is None:
-            sender, request_reply = self._person(), True if request_reply is None else request_reply
-        return await super().a_receive(message, sender, request_reply, silent)  # type: ignore[misc]
+        hear: Any = super().a_receive  # type: ignore[misc]
+        if sender is not None:
+            return await hear(message, sender, request_reply, silent)
+        with Chat(self._person(), self, {"message": message}, "a_receive"):
+            return await hear(message, self._person(), request_reply is not False, silent)
 
     def _person(self) -> Any:
         """The one who speaks when no sender is given: always the same, and never answers."""

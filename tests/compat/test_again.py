@@ -11,7 +11,7 @@ from autogen import ConversableAgent
 
 from autogen_persist import PersistentAgent, PersistentGroupChat, Store, errors, persist
 from autogen_persist.opening import close_all
-from tests.compat.cast import actor, cast, endings, group, histories
+from tests.compat.cast import actor, cast, endings, group, histories, needs_run
 from tests.support.child import killed, played
 from tests.support.model_server import ModelServer, llm_config, tool_call
 
@@ -284,6 +284,60 @@ def test_resume_needs_no_new_message(url):
         assert memory(agents) == calm
         assert result.chat_history == agents[0].chat_messages[agents[-1]]
         assert server.count - 2 * calls <= 1
+
+
+def test_a_message_from_nobody_is_a_run_as_well(sqlite_url):
+    """`agent.receive("…")` is answered from the journal when its script is started again."""
+    with ModelServer() as server:
+
+        def scene():
+            agent = PersistentAgent("helper", url=sqlite_url, llm_config=llm_config(server),
+                                    human_input_mode="NEVER")  # fmt: skip
+            for question in ("one", "two", "three"):
+                agent.receive(question)
+            agent.session.close()
+            return histories(agent)
+
+        killed(scene, after_rows=13)
+        calls = server.count
+        once = scene()
+
+        assert len(once["helper"]["user"]) == 6
+        assert server.count - calls + 2 == 3
+
+
+def test_an_agent_who_comes_later_gets_its_past(sqlite_url):
+    """The peer of a second chat is not known before; then it has what it had."""
+
+    def scene(first, second):
+        alpha, bravo, charlie = cast(3)
+        session = persist(alpha, session_id="s", url=sqlite_url)
+        alpha.initiate_chat(bravo, message=first, max_turns=1)
+        alpha.initiate_chat(charlie, message=second, max_turns=1, clear_history=False)
+        session.close()
+        return alpha.chat_messages[charlie]
+
+    played(lambda: scene("one", "two"))
+    said = scene("three", "four")
+
+    assert [m["content"] for m in said] == ["two", "charlie says 1", "four", "charlie says 1"]
+
+
+@needs_run
+def test_the_default_of_run_spares_the_past(sqlite_url):
+    """`run()` passes clear_history=True on by itself: nobody asked for that."""
+
+    def scene(message):
+        alpha, bravo = cast(2)
+        session = persist(alpha, session_id="s", url=sqlite_url)
+        response = alpha.run(bravo, message=message, max_turns=1)
+        response.process()
+        session.close()
+        return alpha.chat_messages[bravo]
+
+    played(lambda: scene("one"))
+
+    assert [m["content"] for m in scene("two")][::2] == ["one", "two"]
 
 
 def test_resume_has_an_async_twin(sqlite_url):
