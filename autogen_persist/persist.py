@@ -27,7 +27,11 @@ def persist(
     url: Address = None,
     **options: Unpack[Options],
 ) -> Session:
-    """Journal every message of a chat.
+    """Journal every message of a chat, and bring an interrupted one back where it stopped.
+
+    A session that was open before gives its agents their past back. A chat that opens like
+    the one that was interrupted is replayed and goes on; any other message continues the
+    conversation with its whole history.
 
     target: a GroupChatManager, a GroupChat that gets its manager later, or a
         ConversableAgent for chats of two.
@@ -41,6 +45,15 @@ def persist(
         or 'continue' with the messages kept in memory until the database is back.
     strict: raise where JSON cannot hold a value, instead of journaling its type and text.
     namespace: whose learnings these are.
+    on_divergence: what happens when a replayed script leaves its journal: 'error' before
+        anything is paid, or 'live': the rest of the journal is hidden and written anew.
+    on_mismatch: what happens when agents of the group are missing, new or renamed:
+        'error', or 'adapt' to go on with those that are there.
+    unfinished_tool: a tool that was begun and has no result is run again ('retry'), or a
+        person is asked ('ask'), or the chat stops ('fail'), or the model is told that the
+        outcome is unknown ('skip').
+    human_input: 'ask' at the terminal, or 'park': the process ends with code 75, and
+        `autogen-persist answer` answers the question later.
     upgrade: True brings an older schema up to date; a fresh SQLite file is always set up.
     patience: seconds for which a failing database is tried again.
     wait: seconds to wait for another process that writes this session; SessionBusy after that.
