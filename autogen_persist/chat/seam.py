@@ -124,6 +124,20 @@ def _install() -> None:
     _stand(console(), "input", world.read_line)
 
 
+def _cover(agent: Any) -> None:
+    """An agent class that asks people in its own way is wrapped as AutoGen's is."""
+    wrapped = {(owner, name) for owner, name, _ in _originals}
+    for kind in type(agent).__mro__:
+        if kind is load().ConversableAgent:
+            return
+        for name in ("get_human_input", "a_get_human_input"):
+            if (kind, name) not in wrapped:
+                _stand(kind, name, getattr(world, name))
+
+
+seats.on_seat = _cover
+
+
 def _stand(owner: type, name: str, around: Callable[..., Any]) -> None:
     """Let `around` decide whether the method is called at all."""
 

@@ -147,6 +147,10 @@ _hooks: dict[str, Any] = {}
 """Our hooks by the name of the list they go into; `listen` fills it."""
 
 
+on_seat: Callable[[Any], None] = lambda agent: None  # noqa: E731
+"""Called with each agent that we begin to listen to; `seam` sets it."""
+
+
 def seat(agent: Any) -> Seat:
     try:
         found: Seat = agent.__dict__[_SEAT]
@@ -171,6 +175,7 @@ def listen_to(agent: Any) -> None:
     """
     if is_manager(agent):
         return
+    on_seat(agent)
     lists = hooks_of(agent)
     for name, hook in _hooks.items():
         if name in lists and hook not in lists[name]:

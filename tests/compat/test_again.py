@@ -340,6 +340,26 @@ def test_the_default_of_run_spares_the_past(sqlite_url):
     assert [m["content"] for m in scene("two")][::2] == ["one", "two"]
 
 
+def test_an_agent_that_asks_people_in_its_own_way_is_answered_again(sqlite_url):
+    """A subclass with its own get_human_input, as user interfaces have: it is asked once."""
+    asked = []
+
+    class Desk(ConversableAgent):
+        def get_human_input(self, prompt, **_):
+            asked.append(prompt)
+            return f"answer {len(asked)}"
+
+    def scene():
+        desk = Desk("desk", llm_config=False, human_input_mode="ALWAYS")
+        with persist(desk, session_id="s", url=sqlite_url):
+            actor("alpha").initiate_chat(desk, message="well?", max_turns=2)
+
+    killed(scene, after_rows=7)
+    scene()
+
+    assert len(asked) == 1
+
+
 def test_resume_has_an_async_twin(sqlite_url):
     """`await session.a_resume()`, for chats that were async."""
     with ModelServer() as server:
