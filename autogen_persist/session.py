@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from autogen_persist.errors import (
     BadArgument,
@@ -27,6 +27,7 @@ from autogen_persist.store.lease import Lease
 from autogen_persist.store.tail import Tail
 
 log = logging.getLogger("autogen_persist")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Session:
@@ -53,6 +54,8 @@ class Session:
         self.on_close: Callable[[Session], None] | None = None
         self.on_closing: Callable[[Session], None] | None = None
         """Called first of all, while rows can still be written."""
+        self.wrap_effect: Callable[[Session, Any], Any] | None = None
+        """How a function becomes an effect; what listens knows in which chat it is called."""
         self._runs, self._counting = 0, threading.Lock()
         self.finished = threading.Event()
         if store is None:
@@ -86,6 +89,21 @@ class Session:
     def events(self, *, kind: str | None = None) -> list[Row]:
         """What happened beside the messages, in order."""
         return self._reading().events(self.id, kind=kind) if self._store else []
+
+    def effect(self, function: F) -> F:
+        """Wrap what a re-run cannot compute: a clock, a uuid, a request to a service.
+
+        Each call is journaled, and answered from the journal when a script is resumed:
+        `now = session.effect(time.time)`, or `@session.effect` above a function of your own,
+        also an async one. Returns what JSON, bytes, tuples and pydantic models can hold.
+        """
+        wrapped: F = self.wrap_effect(self, function) if self.wrap_effect else function
+        return wrapped
+
+    @property
+    def away(self) -> bool:
+        """With on_error='continue': whether the database is away and rows wait in memory."""
+        return self._tail is not None and self._tail.away
 
     def flush(self) -> None:
         """Return when everything said so far is in the database."""
@@ -178,7 +196,7 @@ class Session:
                   False, time.time_ns() // 1000, content)
         )  # fmt: skip
 
-    def effect(
+    def write_effect(
         self, type: str, kind: str, body: Mapping[str, Any], *, agent: str, run: int, chat: str
     ) -> None:
         """Journal the intent or the receipt of an effect.
@@ -188,7 +206,7 @@ class Session:
         """
         content, _ = bodies.dump(body)
         self._write(
-            Draft(run, chat, type, kind, _name(agent), "", "", False,
+            Draft(run, _name(chat), type, kind, _name(agent), "", "", False,
                   time.time_ns() // 1000, content)
         )  # fmt: skip
         if kind != "model":

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from autogen_persist.chat import listen, seats, world
+from autogen_persist.chat import listen, own, seats, world
 from autogen_persist.chat.distribution import code_executors, console, load
 from autogen_persist.chat.past import Past
 from autogen_persist.chat.runs import Chat, pasts, selecting
@@ -31,6 +31,7 @@ def use(session: Session) -> None:
     with _lock:
         _users.add(session)
         session.on_close = _let_go
+        session.wrap_effect = own.wrap
         if not _originals:
             _install()
 
