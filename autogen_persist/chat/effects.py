@@ -38,6 +38,8 @@ class Effect:
 
     def __init__(self, kind: str, agent: str, digest: str, place: Here, codec: Codec) -> None:
         self.place = place
+        if place.inside:
+            digest = digest_of([place.inside, digest])
         self.number = place.run.ask(kind, agent, digest)
         """How often this was asked in the run: the first time is 1."""
         self.key: Key = (kind, agent, digest, self.number)
@@ -127,8 +129,8 @@ class Effect:
 class Outer(Effect):
     """An effect in which there may be others: a tool, or what a user wrapped.
 
-    Those have a place of their own. Where this one is answered from the journal nobody asks
-    for them; where it was interrupted, the ones that it came to are not made again.
+    Those have a place and a count of their own. Where this one is answered from the journal
+    nobody asks for them; where it was interrupted, the ones that it came to are not made again.
     """
 
     name = ""
@@ -137,7 +139,8 @@ class Outer(Effect):
         _, _, digest, number = self.key
         again = f"#{number}" if number > 1 else ""
         chat = f"{self.place.chat}/{self.name}:{digest[:6]}{again}"
-        return setting(here, Here(self.place.run, chat, self.place.internal))
+        inside = Here(self.place.run, chat, self.place.internal, f"{digest}{again}")
+        return setting(here, inside)
 
     def _took(self) -> dict[str, Any]:
         # It may start chats; answered from the journal it will not, yet they count.

@@ -154,10 +154,13 @@ class Run:
 class Here:
     """Where in a run the running code is: found through a context variable."""
 
-    __slots__ = ("chat", "internal", "run", "said")
+    __slots__ = ("chat", "inside", "internal", "run", "said")
 
-    def __init__(self, run: Run, chat: str, internal: bool) -> None:
+    def __init__(self, run: Run, chat: str, internal: bool, inside: str = "") -> None:
         self.run, self.chat, self.internal = run, chat, internal
+        around = here.get()
+        self.inside: str = inside or (around.inside if around and around.run is run else "")
+        """The call of a tool in which this is, if it is in one: its effects are its own."""
         self.said: dict[str, int] = {}
         """How often each agent spoke in this chat."""
 
