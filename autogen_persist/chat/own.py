@@ -59,8 +59,11 @@ def _find(session: Session, name: str, args: Any, kwargs: Any) -> Own | None:
 
 def _place(session: Session) -> Here:
     now = here.get()
-    if now is not None and session in now.run.numbers:
-        return now
+    return now if now is not None and session in now.run.numbers else outside(session)
+
+
+def outside(session: Session) -> Here:
+    """The place of what a program does outside of its chats."""
     if session not in _outside:
         _outside[session] = Here(_Outside(session), "", False)
     return _outside[session]
@@ -83,12 +86,12 @@ _outside: WeakKeyDictionary[Session, Here] = WeakKeyDictionary()
 
 
 def _past(rows: list[Row]) -> PastRun:
-    """What was wrapped and called outside of chats since the script was last complete."""
+    """The effects outside of chats since the program was last complete."""
     ends = [n for n, row in enumerate(rows) if row.kind == "completed"]
     since = rows[ends[-1] + 1 if ends else 0 :]
     past = PastRun(since[0])
     for row in since:
-        if row.run == 0 and row.kind == "user":
+        if row.run == 0 and row.type in ("intent", "receipt"):
             past.add(row)
     return past
 
