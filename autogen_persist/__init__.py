@@ -2,6 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from autogen_persist.chat.marks import idempotency_key as idempotency_key
+from autogen_persist.chat.marks import idempotent as idempotent
+from autogen_persist.chat.marks import once as once
+from autogen_persist.chat.marks import rerun as rerun
 from autogen_persist.errors import AutoGenNotFound as AutoGenNotFound
 from autogen_persist.errors import BadArgument as BadArgument
 from autogen_persist.errors import BadUrl as BadUrl
@@ -12,12 +16,15 @@ from autogen_persist.errors import LeaseLost as LeaseLost
 from autogen_persist.errors import NoSuchDatabase as NoSuchDatabase
 from autogen_persist.errors import NoSuchSession as NoSuchSession
 from autogen_persist.errors import NotJournalable as NotJournalable
+from autogen_persist.errors import OutsideTool as OutsideTool
 from autogen_persist.errors import PersistError as PersistError
 from autogen_persist.errors import ReplayedError as ReplayedError
 from autogen_persist.errors import SchemaOutOfDate as SchemaOutOfDate
 from autogen_persist.errors import SessionBusy as SessionBusy
 from autogen_persist.errors import SessionClosed as SessionClosed
 from autogen_persist.errors import SessionConflict as SessionConflict
+from autogen_persist.errors import ToolRefused as ToolRefused
+from autogen_persist.errors import UnfinishedTool as UnfinishedTool
 from autogen_persist.persist import instrument as instrument
 from autogen_persist.persist import persist as persist
 from autogen_persist.persist import uninstrument as uninstrument
@@ -45,6 +52,7 @@ __all__ = [
     "NoSuchDatabase",
     "NoSuchSession",
     "NotJournalable",
+    "OutsideTool",
     "PersistError",
     "PersistentAgent",
     "PersistentGroupChat",
@@ -57,8 +65,14 @@ __all__ = [
     "SessionClosed",
     "SessionConflict",
     "Store",
+    "ToolRefused",
+    "UnfinishedTool",
+    "idempotency_key",
+    "idempotent",
     "instrument",
+    "once",
     "persist",
+    "rerun",
     "uninstrument",
 ]
 

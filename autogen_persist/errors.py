@@ -9,13 +9,16 @@ PersistError
 ├── SessionConflict          the target already belongs to another session
 ├── SessionClosed            the session was closed
 ├── NoSuchSession            nothing is journaled under this id
-├── NotJournalable           strict=True and JSON cannot hold a value
+├── NotJournalable           JSON cannot hold a value that it must
 ├── BadArgument              an argument has a value outside its range
 ├── SessionBusy              another process writes this session
 ├── LeaseLost                this process wrote it until another one took over
 ├── AgentsChanged            the group is not the one whose journal this is
 ├── NothingToResume          no run of the session was interrupted
 ├── Divergence               the script no longer says what its journal says
+├── UnfinishedTool           a tool was interrupted, and nobody said what to do
+├── ToolRefused              an @once tool while its start cannot be journaled
+├── OutsideTool              idempotency_key() where no journaled tool runs
 ├── ReplayedError            a journaled failure whose own class is not loaded
 └── JournalUnavailable       the database did not take the message
 """
@@ -118,13 +121,16 @@ class NoSuchSession(PersistError):
 
 
 class NotJournalable(PersistError):
-    """strict=True, and a message holds a value that JSON cannot."""
+    """strict=True and a message, or any effect of the user's, holds a value that JSON cannot."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__(
-            f"The message holds what JSON cannot: {'; '.join(problems)}. Send text, numbers, "
-            f"lists, dicts, bytes or pydantic models, or use strict=False to journal it as text."
+    def __init__(self, problems: Sequence[str], *, effect: str | None = None) -> None:
+        kinds = "text, numbers, lists, tuples, dicts, bytes or pydantic models"
+        what, remedy = (
+            (f"What the effect {effect} returned", f"Return {kinds}: it has to be given again")
+            if effect
+            else ("The message", f"Send {kinds}, or use strict=False to journal it as text")
         )
+        super().__init__(f"{what} holds what JSON cannot: {'; '.join(problems)}. {remedy}.")
 
 
 class SessionBusy(PersistError):
@@ -176,12 +182,53 @@ class Divergence(PersistError):
     Raised before anything is paid or done.
     """
 
-    def __init__(self, *, where: str, expected: str, found: str, cause: str) -> None:
+    def __init__(
+        self, *, where: str, expected: str, found: str, cause: str,
+        done: str = "Nothing was called.",
+    ) -> None:  # fmt: skip
         super().__init__(
             f"The script has left its journal at {where}: expected {expected}, found {found}. "
-            f"{cause} Nothing was called. Undo the change and run it again, use another "
-            f"session, or pass on_divergence='live' to hide the rest of the journal and go on "
-            f"with live calls."
+            f"{cause} {done} Undo the change and run it again, use another session, or pass "
+            f"on_divergence='live' to hide the rest of the journal and go on with live calls."
+        )
+
+
+class UnfinishedTool(PersistError):
+    """A tool was begun in an earlier process and has no result: it may have done its work."""
+
+    def __init__(
+        self, *, tool: str, agent: str, session_id: str, run: int, digest: str, began: str,
+        once: bool,
+    ) -> None:  # fmt: skip
+        self.tool, self.agent = tool, agent
+        why = "It is marked @once, so it is not run again. " if once else ""
+        retry = "" if once else "'retry' (it is run again), "
+        super().__init__(
+            f"The tool {tool!r} of {agent} was begun at {began} in run {run} of session "
+            f"{session_id!r} (arguments {digest[:12]}) and has no result: the process was "
+            f"interrupted, and whether the tool did its work is not known. {why}Look whether it "
+            f"did, then start again with unfinished_tool={retry}'skip' (the model is told that "
+            f"the outcome is unknown) or 'ask' (you decide at the terminal)."
+        )
+
+
+class ToolRefused(PersistError):
+    """A tool that must not run twice, while the database is away: its start would be forgotten."""
+
+    def __init__(self, *, tool: str, agent: str, url: str) -> None:
+        super().__init__(
+            f"The tool {tool!r} of {agent} is marked @once and was not run: {url} is away, so that "
+            f"nobody would know that it has run. Repair the database and start again."
+        )
+
+
+class OutsideTool(PersistError):
+    """There is no call to which an idempotency key could belong."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "idempotency_key() was called where no journaled tool runs. Call it in the tool "
+            "itself, before it hands work to a thread, and persist the agent that executes it."
         )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from autogen_persist.options import Options, complete
+from autogen_persist.options import is_off as is_off
 from autogen_persist.session import Session
 from autogen_persist.store import Store
 from autogen_persist.store.engine import resolve
@@ -75,11 +76,6 @@ def _begin(
     _registry[(address, session_id)] = session
     _start_heartbeat()
     return session
-
-
-def is_off() -> bool:
-    """AUTOGEN_PERSIST=off turns everything off without an edit."""
-    return os.environ.get("AUTOGEN_PERSIST", "").lower() in ("off", "0", "false", "no")
 
 
 def new_id() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, get_args, get_type_hints
 
@@ -60,6 +61,11 @@ def differing(given: Options, has: Options) -> dict[str, Any]:
         for name, value in given.items()
         if name not in _OF_OPENING and value != held.get(name)
     }
+
+
+def is_off() -> bool:
+    """AUTOGEN_PERSIST=off turns everything off without an edit."""
+    return os.environ.get("AUTOGEN_PERSIST", "").lower() in ("off", "0", "false", "no")
 
 
 def _choices() -> dict[str, tuple[Any, ...]]:

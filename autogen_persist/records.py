@@ -31,7 +31,7 @@ class Row(NamedTuple):
     """Of a message: text, tool_call, tool_result, function_call, function_result, introduction,
     restored. Of an event: process, run_started, run_ended, clear_history, clear_group, resumed,
     unheard (a group's message did not get to everyone), unsent (a direct receive: the sender
-    did not file it)."""
+    did not file it), retried (a tool without a result was run again)."""
     speaker: str
     listener: str
     """Whom it was said to: the manager of a group, or a single agent."""

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from autogen_persist.errors import (
     BadArgument,
@@ -28,6 +28,7 @@ from autogen_persist.store.lease import Lease
 from autogen_persist.store.tail import Tail
 
 log = logging.getLogger("autogen_persist")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Session:
@@ -60,6 +61,8 @@ class Session:
         """How many runs go on in this process."""
         self.broke_off = False
         """Whether a run was stopped by an error of ours: then it waits to be resumed."""
+        self.wrap_effect: Callable[[Session, Any], Any] | None = None
+        """How a function becomes an effect; what listens knows in which chat it is called."""
         self._runs, self._counting = 0, threading.Lock()
         self.finished = threading.Event()
         if store is None:
@@ -117,6 +120,21 @@ class Session:
         if self.start_again is None:
             raise NothingToResume(self.id, "persistence is off.")
         return self.start_again(self, agents, is_async)
+
+    def effect(self, function: F) -> F:
+        """Wrap what a re-run cannot compute: a clock, a uuid, a request to a service.
+
+        Each call is journaled, and answered from the journal when a script is resumed:
+        `now = session.effect(time.time)`, or `@session.effect` above a function of your own,
+        also an async one. Returns what JSON, bytes, tuples and pydantic models can hold.
+        """
+        wrapped: F = self.wrap_effect(self, function) if self.wrap_effect else function
+        return wrapped
+
+    @property
+    def away(self) -> bool:
+        """With on_error='continue': whether the database is away and rows wait in memory."""
+        return self._tail is not None and self._tail.away
 
     def flush(self) -> None:
         """Return when everything said so far is in the database."""
@@ -209,7 +227,7 @@ class Session:
                   False, time.time_ns() // 1000, content)
         )  # fmt: skip
 
-    def effect(
+    def write_effect(
         self, type: str, kind: str, body: Mapping[str, Any], *, agent: str, run: int, chat: str
     ) -> None:
         """Journal the intent or the receipt of an effect.
@@ -219,7 +237,7 @@ class Session:
         """
         content, _ = bodies.dump(body)
         self._write(
-            Draft(run, chat, type, kind, _name(agent), "", "", False,
+            Draft(run, _name(chat), type, kind, _name(agent), "", "", False,
                   time.time_ns() // 1000, content)
         )  # fmt: skip
         if kind != "model":

@@ -8,9 +8,10 @@ from autogen_persist.options import DEFAULTS
 NAMES = {
     "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
     "JournalUnavailable", "LeaseLost", "Message", "NoSuchDatabase", "NoSuchSession",
-    "NotJournalable", "PersistError", "PersistentAgent", "PersistentGroupChat",
+    "NotJournalable", "OutsideTool", "PersistError", "PersistentAgent", "PersistentGroupChat",
     "PersistentMixin", "ReplayedError", "Row", "SchemaOutOfDate", "Session", "SessionBusy",
-    "SessionClosed", "SessionConflict", "Store", "instrument", "persist", "uninstrument",
+    "SessionClosed", "SessionConflict", "Store", "ToolRefused", "UnfinishedTool",
+    "idempotency_key", "idempotent", "instrument", "once", "persist", "rerun", "uninstrument",
 }  # fmt: skip
 
 

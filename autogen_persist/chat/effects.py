@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
 from typing import Any
 
 from autogen_persist.chat import seats
-from autogen_persist.chat.seats import Here
-from autogen_persist.errors import ReplayedError
+from autogen_persist.chat.past import Key
+from autogen_persist.chat.seats import Here, here
+from autogen_persist.errors import PersistError, ReplayedError
 from autogen_persist.records import Row
+from autogen_persist.session import Session
 from autogen_persist.store import body as bodies
-
-log = logging.getLogger("autogen_persist")
 
 INTERRUPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 """These leave an effect open: whether it happened is not known."""
@@ -29,139 +29,182 @@ covered: ContextVar[bool] = ContextVar("autogen_persist_covered", default=False)
 
 Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 """How an answer is journaled, and how it is given again."""
-_AS_IS: Codec = (lambda value: value, lambda value: value)
+AS_IS: Codec = (lambda value: value, lambda value: value)
+About = Mapping[str, Any]
 
 
 class Effect:
     """One request to the world, at one place of a run."""
 
     def __init__(self, kind: str, agent: str, digest: str, place: Here, codec: Codec) -> None:
-        self.key = (kind, agent, digest)
-        self._place = place
-        self._dump, self._load = codec
-        self._began = 0.0
-        self.number = place.run.ask(self.key)
+        self.place = place
+        if place.inside:
+            digest = digest_of([place.inside, digest])
+        self.number = place.run.ask(kind, agent, digest)
         """How often this was asked in the run: the first time is 1."""
+        self.key: Key = (kind, agent, digest, self.number)
+        self.dump, self.load = codec
+        self.live = False
+        """Whether the world is asked."""
+        self.answer: Any = None
+        self._began = time.perf_counter()
 
-    def journaled(self) -> Row | None:
-        """The receipt, if the journal has one for us; None means that the world is asked."""
+    @contextmanager
+    def asking(
+        self, about: About, tell: Callable[[Any], About] | None,
+        replayed: Callable[[Row], None] | None,
+    ) -> Iterator[Effect]:  # fmt: skip
+        """With `answer` from the journal; or with `live`, and then the answer is journaled."""
+        with self.place.run.guarded():
+            receipt = self._journaled()
+            if receipt is not None:
+                yield from self._again(receipt, replayed)
+            elif self._settled():
+                yield self
+            else:
+                yield from self._ask(about, tell)
+
+    def _journaled(self) -> Row | None:
         found = None
-        for past in self._place.run.pasts.values():
-            found = past.answer(self.key, self._place.chat) or found
+        for past in self.place.run.pasts.values():
+            found = past.answer(self.key, self.place.chat) or found
         return found
 
-    def warn_if_in_flight(self) -> None:
-        """A tool that was begun and never finished is run again: somebody should know."""
-        left = [past.was_in_flight(self.key) for past in self._place.run.pasts.values()]
-        if self.key[0] == "tool" and any(left):
-            intent = next(row for row in left if row)
-            log.warning(
-                "the tool %r of %s was begun in an earlier process and has no result: it is "
-                "run again", intent.body.get("tool"), self.key[1],
-            )  # fmt: skip
-
-    def again(self, receipt: Row) -> Any:
+    def _again(self, receipt: Row, replayed: Callable[[Row], None] | None) -> Iterator[Effect]:
         """What the world answered then, or the failure that it was."""
         if "error" in receipt.body:
             raise _revived(receipt.body["error"])
         chats = receipt.body.get("chats")
         if chats:
-            self._place.run.chats.update(chats)
-        return self._load(receipt.body["answer"])
+            self.place.run.chats.update(chats)
+        self.answer = self.load(receipt.body["answer"])
+        if replayed:
+            replayed(receipt)
+        yield self
 
-    def begin(self, about: Mapping[str, Any]) -> None:
+    def _settled(self) -> bool:
+        """Whether there is an answer though the world is not asked."""
+        self._unfinished()  # a model or a person is simply asked again
+        return False
+
+    def _unfinished(self) -> dict[Session, Row]:
+        """Where an earlier process began this and did not come to its end."""
+        pasts = self.place.run.pasts.items()
+        found = ((session, past.was_in_flight(self.key)) for session, past in pasts)
+        return {session: intent for session, intent in found if intent is not None}
+
+    def _ask(self, about: About, tell: Callable[[Any], About] | None) -> Iterator[Effect]:
+        self.live = True
         self._began = time.perf_counter()
-        self._write("intent", about)
+        self.write("intent", about)
+        try:
+            with self._inside():
+                yield self
+        except (*INTERRUPTIONS, PersistError):
+            raise
+        except BaseException as error:
+            self.write("receipt", {**self._took(), "error": described(error)})
+            raise
+        self.place.run.check()
+        self.end(tell(self.answer) if tell else {})
 
-    def end(self, answer: Any, about: Mapping[str, Any]) -> None:
-        self._write("receipt", {**about, **self._took(), "answer": self._dump(answer)})
+    def _inside(self) -> AbstractContextManager[None]:
+        """Around the live call: what it asks in turn is part of its own receipt."""
+        return setting(covered, True)
 
-    def fail(self, error: BaseException) -> None:
-        if not isinstance(error, INTERRUPTIONS):
-            self._write("receipt", {**self._took(), "error": _described(error)})
+    def end(self, about: About) -> None:
+        self.write("receipt", {**about, **self._took(), "answer": self.dump(self.answer)})
 
     def _took(self) -> dict[str, Any]:
-        taken: dict[str, Any] = {"seconds": round(time.perf_counter() - self._began, 6)}
-        if self.key[0] in ("tool", "user"):
-            # A tool may start chats; answered from the journal it will not, yet they count.
-            taken["chats"] = dict(self._place.run.chats)
-        return taken
+        return {"seconds": round(time.perf_counter() - self._began, 6)}
 
-    def _write(self, type: str, body: Mapping[str, Any]) -> None:
-        kind, agent, digest = self.key
-        full = {"digest": digest, "n": self.number, **body}
-        run = self._place.run
-        for session, number in run.numbers.items():
+    def write(self, type: str, body: About) -> None:
+        kind, agent, digest, number = self.key
+        full = {"digest": digest, "n": number, **body}
+        for session, run in self.place.run.numbers.items():
             if not session.closed:
-                session.effect(type, kind, full, agent=agent, run=number, chat=self._place.chat)
+                session.write_effect(type, kind, full, agent=agent, run=run, chat=self.place.chat)
+
+
+class Outer(Effect):
+    """An effect in which there may be others: a tool, or what a user wrapped.
+
+    Those have a place and a count of their own. Where this one is answered from the journal
+    nobody asks for them; where it was interrupted, the ones that it came to are not made again.
+    """
+
+    name = ""
+
+    def _inside(self) -> AbstractContextManager[None]:
+        _, _, digest, number = self.key
+        again = f"#{number}" if number > 1 else ""
+        chat = f"{self.place.chat}/{self.name}:{digest[:6]}{again}"
+        inside = Here(self.place.run, chat, self.place.internal, f"{digest}{again}")
+        return setting(here, inside)
+
+    def _took(self) -> dict[str, Any]:
+        # It may start chats; answered from the journal it will not, yet they count.
+        return {**super()._took(), "chats": dict(self.place.run.chats)}
 
 
 def find(
-    kind: str, agent: Any, request: Any, codec: Codec = _AS_IS, *, digest: str | None = None
+    kind: str, agent: Any, request: Any, codec: Codec = AS_IS, *, digest: str | None = None
 ) -> Effect | None:
     """The effect that this request is, or None where nobody keeps a journal of it."""
-    place = seats.place_of(agent)
-    if place is None or covered.get():
+    place = find_place(agent)
+    if place is None:
         return None
     name = getattr(agent, "name", "")
     return Effect(kind, name, digest or digest_of(request), place, codec)
 
 
+def find_place(agent: Any) -> Here | None:
+    """Where an effect of this agent is journaled, if it is."""
+    return None if covered.get() else seats.place_of(agent)
+
+
 def perform(
-    effect: Effect | None, live: Callable[[], Any], *, about: Mapping[str, Any] | None = None,
-    tell: Callable[[Any], Mapping[str, Any]] | None = None,
+    effect: Effect | None, live: Callable[[], Any], *, about: About | None = None,
+    tell: Callable[[Any], About] | None = None,
     replayed: Callable[[Row], None] | None = None,
 ) -> Any:  # fmt: skip
     """Answer from the journal, else ask the world and journal what it says."""
     if effect is None:
         return live()
-    receipt = effect.journaled()
-    if receipt is not None:
-        answer = effect.again(receipt)
-        if replayed:
-            replayed(receipt)
-        return answer
-    effect.warn_if_in_flight()
-    effect.begin(about or {})
-    try:
-        answer = live()
-    except BaseException as error:
-        effect.fail(error)
-        raise
-    effect.end(answer, tell(answer) if tell else {})
-    return answer
+    with effect.asking(about or {}, tell, replayed) as asked:
+        if asked.live:
+            asked.answer = live()
+    return effect.answer
 
 
 async def a_perform(
-    effect: Effect | None, live: Callable[[], Awaitable[Any]], *,
-    about: Mapping[str, Any] | None = None,
+    effect: Effect | None, live: Callable[[], Awaitable[Any]], *, about: About | None = None,
+    tell: Callable[[Any], About] | None = None,
     replayed: Callable[[Row], None] | None = None,
 ) -> Any:  # fmt: skip
     """`perform`, where the world is awaited."""
     if effect is None:
         return await live()
-    receipt = effect.journaled()
-    if receipt is not None:
-        answer = effect.again(receipt)
-        if replayed:
-            replayed(receipt)
-        return answer
-    effect.warn_if_in_flight()
-    effect.begin(about or {})
+    with effect.asking(about or {}, tell, replayed) as asked:
+        if asked.live:
+            asked.answer = await live()
+    return effect.answer
+
+
+@contextmanager
+def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
     try:
-        answer = await live()
-    except BaseException as error:
-        effect.fail(error)
-        raise
-    effect.end(answer, {})
-    return answer
+        yield
+    finally:
+        variable.reset(token)
 
 
 def digest_of(request: Any) -> str:
     return blake2b(bodies.dump(request)[0], digest_size=16).hexdigest()
 
 
-def _described(error: BaseException) -> dict[str, Any]:
+def described(error: BaseException) -> dict[str, Any]:
     kind = type(error)
     args = [arg if isinstance(arg, (str, int, float)) else str(arg) for arg in error.args]
     return {"type": f"{kind.__module__}:{kind.__qualname__}", "args": args, "text": str(error)}

@@ -32,7 +32,7 @@ class History:
     """
 
     def __init__(self, session: Session, *, script: bool) -> None:
-        self._session, self._script = session, script
+        self._session, self.script = session, script
         self._rows = visible(session.rows())
         self.past = Past.of(self._rows)
         self._end = self._rows[-1].pos
@@ -47,7 +47,7 @@ class History:
 
     def attach(self, target: Any) -> None:
         """Somebody persisted this agent or manager: it gets back what is finished."""
-        if self._first and self._names and not self._script:
+        if self._first and self._names and not self.script:
             self._check_members(target)
             self._put_back([target, *seats.members(target)], self._finished())
 
@@ -95,7 +95,7 @@ class History:
         """To where a run began; a script that runs again goes through all of them."""
         if run is None:
             return
-        if not self._script or run is self._named:
+        if not self.script or run is self._named:
             self.past.waiting = [each for each in self.past.waiting if each.number >= run.number]
         start = self.past.waiting[0].started.pos
         self._rows = [row for row in self._rows if row.pos < start]
@@ -127,7 +127,7 @@ class History:
 
     def _part(self, key: Any, people: list[Any]) -> None:
         """Another chat begins than the one that was interrupted."""
-        if self._script and self._session.options["on_divergence"] == "error":
+        if self.script and self._session.options["on_divergence"] == "error":
             raise other_opening(self.past.waiting[0], key)
         for run in self.past.waiting:
             if run.is_open:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -139,22 +140,27 @@ def _hear(sender: Any, message: Any, recipient: Any) -> bool:
         now.said[sender.name] = now.said.get(sender.name, 0) + 1
     kind = "introduction" if introduces else kind_of(body)
     chat = now.chat if now else ""
-    for session, number in sessions.items():
-        if _is_journaled(session, run, chat, sender, recipient, kind, body):
-            continue
-        session.message(
-            body,
-            speaker=sender.name,
-            listener=recipient.name,
-            audience="group" if to_many else "peer",
-            kind=kind,
-            run=number,
-            chat=chat,
-            internal=now.internal if now else False,
-        )
+    with _guard(run):
+        for session, number in sessions.items():
+            if _is_journaled(session, run, chat, sender, recipient, kind, body):
+                continue
+            session.message(
+                body,
+                speaker=sender.name,
+                listener=recipient.name,
+                audience="group" if to_many else "peer",
+                kind=kind,
+                run=number,
+                chat=chat,
+                internal=now.internal if now else False,
+            )
     if to_group is not None:
         other.turn = _latest.turn = Turn(sender, recipient, to_group)
     return True
+
+
+def _guard(run: Run | None) -> AbstractContextManager[None]:
+    return run.guarded() if run is not None else nullcontext()
 
 
 def _is_journaled(
@@ -280,7 +286,8 @@ def note(kind: str, body: Mapping[str, Any], agent: Any, other: Any) -> None:
     run = seats.run_of(agent, other)
     now = _here(run)
     chat = now.chat if now else ""
-    for session, number in seats.sessions_of(run, agent, other).items():
-        if not _is_journaled(session, run, chat, agent, other, kind, body):
-            session.event(kind, body, speaker=agent.name, listener=other.name, run=number,
-                          chat=chat)  # fmt: skip
+    with _guard(run):
+        for session, number in seats.sessions_of(run, agent, other).items():
+            if not _is_journaled(session, run, chat, agent, other, kind, body):
+                session.event(kind, body, speaker=agent.name, listener=other.name, run=number,
+                              chat=chat)  # fmt: skip

@@ -16,8 +16,10 @@ from autogen_persist.records import Row
 from autogen_persist.store import body as bodies
 
 _BROKEN = ("interrupted", "exception")
-Key = tuple[str, str, str]
-"""Kind of effect, agent, digest of the request."""
+Key = tuple[str, str, str, int]
+"""Kind of effect, agent, digest of the request, and how often it was asked in its run."""
+_NOT_COMPARED = frozenset({"retried"})
+"""Events that a resume itself journals: a script that runs again does not say them."""
 
 
 def opening_key(sender: str, recipient: str, opening: Mapping[str, Any]) -> tuple[str, str, Any]:
@@ -45,16 +47,18 @@ class PastRun:
         self.answers: dict[Key, deque[Row]] = defaultdict(deque)
         self.open: dict[Key, list[Row]] = defaultdict(list)
         """Effects that were begun and have no receipt: they were in flight."""
-        self.asked: Counter[Key] = Counter()
         self._unanswered: Counter[str] = Counter()
         self._last = started.pos
 
     def add(self, row: Row) -> None:
+        if row.kind in _NOT_COMPARED:
+            return
         if row.type == "intent":
+            for stale in self.answers.pop(_key(row), ()):  # a failure that was tried again
+                self._unanswered[stale.chat] -= 1
             self.open[_key(row)].append(row)
         elif row.type == "receipt":
-            if self.open[_key(row)]:
-                self.open[_key(row)].pop(0)
+            self.open.pop(_key(row), None)
             self.answers[_key(row)].append(row)
             self._unanswered[row.chat] += 1
         elif row.kind == "run_ended":
@@ -154,6 +158,16 @@ class PastRun:
         return f"Of {name}, {'; '.join(told)}." if changed else ""
 
 
+def since_end(rows: Iterable[Row]) -> list[Row]:
+    """What was journaled after a program last came to its end, or was given up."""
+    since: list[Row] = []
+    for row in rows:
+        since.append(row)
+        if row.kind in ("completed", "abandoned"):
+            since.clear()
+    return since
+
+
 class Past:
     """The runs of an interrupted script, in the order in which they began."""
 
@@ -173,12 +187,7 @@ class Past:
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Past:
         """What a program that did not come to its end has to go through again."""
-        since: list[Row] = []
-        for row in rows:
-            since.append(row)
-            if row.kind in ("completed", "abandoned"):
-                since.clear()
-        return cls(since)
+        return cls(since_end(rows))
 
     def find(self, key: tuple[str, str, Any]) -> PastRun | None:
         """The first run that began like this, if one is left."""
@@ -229,4 +238,4 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _key(row: Row) -> Key:
-    return row.kind, row.speaker, str(row.body.get("digest"))
+    return row.kind, row.speaker, str(row.body.get("digest")), int(row.body.get("n", 1))

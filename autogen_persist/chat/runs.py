@@ -51,9 +51,13 @@ class Chat:
         self._verdicts: list[_Verdict] = []
 
     def __enter__(self) -> Chat:
-        run = self._find_run()
-        if run is not None:
-            self._enter(run)
+        try:
+            run = self._find_run()
+            if run is not None:
+                self._enter(run)
+        except PersistError as error:
+            _stop_around(error)
+            raise
         return self
 
     def _enter(self, run: Run) -> None:
@@ -99,6 +103,8 @@ class Chat:
         if self._token is None:
             return
         terminated = any(verdict.last for verdict in self._verdicts)
+        swallowed = self._swallowed(error)
+        error = swallowed or error
         if self._begun and isinstance(error, PersistError):
             for session in self._begun.own:
                 session.broke_off = True
@@ -106,10 +112,20 @@ class Chat:
             self._journal_end(error, terminated)
         except JournalUnavailable as failure:
             if error is None:
+                error = failure
                 raise
             log.error("the end of a run could not be journaled: %s", failure)
         finally:
             self._leave()
+            _stop_around(error)
+        if swallowed is not None:
+            raise swallowed
+
+    def _swallowed(self, error: BaseException | None) -> PersistError | None:
+        """What stopped the run, where AutoGen has made something else of it."""
+        if isinstance(error, (PersistError, *_INTERRUPTIONS)):
+            return None
+        return self._here.run.failure
 
     def _journal_end(self, error: BaseException | None, terminated: bool) -> None:
         if isinstance(error, PersistError):
@@ -190,6 +206,13 @@ class Chat:
         opener = _at_limit(self._sender, self._recipient, said.get(self._sender.name, 1) - 1)
         answerer = _at_limit(self._recipient, self._sender, said.get(self._recipient.name, 0))
         return "max_auto_reply" if opener or answerer else None
+
+
+def _stop_around(error: BaseException | None) -> None:
+    """A persistence error in a chat stops the run whose tool began that chat."""
+    around = here.get()
+    if around is not None and isinstance(error, PersistError):
+        around.run.stop(error)
 
 
 def _at_limit(agent: Any, peer: Any, replies: int) -> bool:

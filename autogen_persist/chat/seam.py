@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from autogen_persist.chat import listen, seats, world
+from autogen_persist.chat import listen, own, seats, world
 from autogen_persist.chat.distribution import code_executors, console, load
 from autogen_persist.chat.history import History
 from autogen_persist.chat.resume import start_again
@@ -34,6 +34,7 @@ def use(session: Session) -> None:
         session.on_close = _let_go
         session.on_closing = _complete
         session.start_again = start_again
+        session.wrap_effect = own.wrap
         if not _originals:
             _install()
     _watch_for_failure()

@@ -7,7 +7,8 @@ group was persisted (`member`), or for the length of a run that it takes part in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
@@ -18,7 +19,8 @@ from autogen_persist.chat.distribution import (
     is_manager,
     roster_entry,
 )
-from autogen_persist.chat.past import Key, PastRun
+from autogen_persist.chat.past import PastRun
+from autogen_persist.errors import PersistError, ReplayedError
 from autogen_persist.session import Session
 
 _CHAT_MARK = "_autogen_persist_session"
@@ -96,12 +98,33 @@ class Run:
         self.numbers: dict[Session, int] = {**(around.numbers if around else {}), **self.own}
         self.agents: set[Any] = set()
         self.chats: dict[str, int] = {}
-        self._asked: Counter[Key] = Counter()
+        self.failure: PersistError | None = None
+        """What stopped it. AutoGen makes a tool's result of any exception; not of this one."""
+        self._asked: Counter[tuple[str, str, str]] = Counter()
 
-    def ask(self, key: Key) -> int:
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Around what we write and compare: a persistence error stops the run for good."""
+        self.check()
+        try:
+            yield
+        except PersistError as error:
+            self.stop(error)
+            raise
+
+    def check(self) -> None:
+        """Raise again what somebody has swallowed."""
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self, error: PersistError) -> None:
+        if self.failure is None and not isinstance(error, ReplayedError):
+            self.failure = error
+
+    def ask(self, kind: str, agent: str, digest: str) -> int:
         """Count a request; the first of its kind is number 1."""
-        self._asked[key] += 1
-        return self._asked[key]
+        self._asked[kind, agent, digest] += 1
+        return self._asked[kind, agent, digest]
 
     def name_chat(self, sender: Any, recipient: Any) -> str:
         """'user>manager', and 'user>manager#2' for the second one in this run."""
@@ -132,10 +155,13 @@ class Run:
 class Here:
     """Where in a run the running code is: found through a context variable."""
 
-    __slots__ = ("chat", "internal", "run", "said")
+    __slots__ = ("chat", "inside", "internal", "run", "said")
 
-    def __init__(self, run: Run, chat: str, internal: bool) -> None:
+    def __init__(self, run: Run, chat: str, internal: bool, inside: str = "") -> None:
         self.run, self.chat, self.internal = run, chat, internal
+        around = here.get()
+        self.inside: str = inside or (around.inside if around and around.run is run else "")
+        """The call of a tool in which this is, if it is in one: its effects are its own."""
         self.said: dict[str, int] = {}
         """How often each agent spoke in this chat."""
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from autogen_persist.chat import seats
 from autogen_persist.chat.effects import a_perform, covered, digest_of, find, perform
+from autogen_persist.chat.tools import a_execute_function as a_execute_function
+from autogen_persist.chat.tools import execute_function as execute_function
 from autogen_persist.records import Row
 from autogen_persist.store import body as bodies
 
@@ -131,66 +133,6 @@ def _charge(wrapper: Any, receipt: Mapping[str, Any]) -> None:
     usage = receipt.get("usage") or None
     actual = None if receipt.get("cached") else usage
     wrapper._update_usage(actual_usage=actual, total_usage=dict(usage) if usage else None)
-
-
-# Tools.
-
-
-def execute_function(original: Any, agent: Any, func_call: Any, *args: Any, **kwargs: Any) -> Any:
-    return perform(
-        _tool(agent, func_call),
-        lambda: original(agent, func_call, *args, **kwargs),
-        about={"tool": func_call.get("name", "")},
-    )
-
-
-async def a_execute_function(
-    original: Any, agent: Any, func_call: Any, *args: Any, **kwargs: Any
-) -> Any:
-    return await a_perform(
-        _tool(agent, func_call),
-        lambda: original(agent, func_call, *args, **kwargs),
-        about={"tool": func_call.get("name", "")},
-    )
-
-
-def _tool(agent: Any, func_call: Any) -> Any:
-    codec = (lambda result: _dump_result(agent, result), lambda answer: _load_result(agent, answer))
-    request = {"name": func_call.get("name"), "arguments": func_call.get("arguments")}
-    return find("tool", agent, request, codec)
-
-
-def _dump_result(agent: Any, result: Any) -> dict[str, Any]:
-    """What the tool returned, and the context variables that it may have changed.
-
-    AutoGen makes text of what it does not know, so text is all that is kept of such things.
-    """
-    success, response = result
-    content = response.get("content")
-    kept = dict(response)
-    if hasattr(content, "chat_messages"):  # a handoff to an agent
-        kept["content"] = {"agent": content.name}
-        return {"success": success, "response": kept, "is_agent": True, **_context(agent)}
-    if bodies.dump(content)[1]:
-        kept["content"] = str(content)
-    return {"success": success, "response": kept, **_context(agent)}
-
-
-def _context(agent: Any) -> dict[str, Any]:
-    variables = getattr(getattr(agent, "context_variables", None), "data", None)
-    return {"context": dict(variables)} if variables else {}
-
-
-def _load_result(agent: Any, answer: Mapping[str, Any]) -> Any:
-    response = dict(answer["response"])
-    if answer.get("is_agent"):
-        name = response["content"]["agent"]
-        place = seats.place_of(agent)
-        among = place.run.agents if place else ()
-        response["content"] = next(a for a in among if a.name == name)
-    if "context" in answer:
-        agent.context_variables.data.update(answer["context"])
-    return answer["success"], response
 
 
 # People, code and chance.
