@@ -153,7 +153,13 @@ class Divergence(PersistError):
     Raised before anything is paid or done.
     """
 
-    def __init__(self, *, where: str, expected: str, found: str, cause: str) -> None:
+    def __init__(
+        self, *, where: str, expected: str, found: str, cause: str,
+        words: tuple[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.where, self.expected, self.found, self.cause = where, expected, found, cause
+        self.words = words
+        """Of a message: what the journal has and what was said, uncut."""
         super().__init__(
             f"The script has left its journal at {where}: expected {expected}, found {found}. "
             f"{cause} Nothing was called. Undo the change and run it again, or use "

@@ -44,6 +44,7 @@ class PastRun:
 
     def add(self, row: Row) -> None:
         if row.type == "intent":
+            self._forget_failure(row)
             self.open[_key(row)].append(row)
         elif row.type == "receipt":
             if self.open[_key(row)]:
@@ -56,6 +57,13 @@ class PastRun:
         else:
             self.said[row.chat].append(row)
         self._last = row.pos
+
+    def _forget_failure(self, intent: Row) -> None:
+        """A later process made the same request again, so its failure had not been caught."""
+        known = self.answers[_key(intent)]
+        last = known[-1].body if known else {}
+        if "error" in last and last.get("n") == intent.body.get("n"):
+            self._unanswered[known.pop().chat] -= 1
 
     def _end(self, row: Row) -> None:
         self.ended = row
@@ -94,6 +102,10 @@ class PastRun:
             raise self._diverged(key, chat)
         return None
 
+    def is_over(self) -> None:
+        """It came to its end: its last failure was caught, and is not tried again."""
+        self._last = 0
+
     def was_in_flight(self, key: Key) -> Row | None:
         """The intent without a receipt, taken once."""
         return self.open[key].pop(0) if self.open[key] else None
@@ -113,16 +125,23 @@ class PastRun:
         )
 
 
+_NO_CHAT = Row("", 0, None, 0, "", "event", "run_started", "", "", "", False, 0, {}, b"")
+
+
 class Past:
     """The runs of an interrupted script, in the order in which they began."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.runs: dict[int, PastRun] = {}
+        self.outside = PastRun(_NO_CHAT)
+        """The effects that happened outside of any chat."""
         for row in rows:
             if row.kind == "run_started" and row.run not in self.runs:
                 self.runs[row.run] = PastRun(row)
             elif row.run in self.runs:
                 self.runs[row.run].add(row)
+            elif row.run == 0 and row.type in ("intent", "receipt"):
+                self.outside.add(row)
         self._waiting = list(self.runs.values())
 
     def __bool__(self) -> bool:
@@ -171,6 +190,7 @@ def _other_words(expected: Row, speaker: str, listener: str, body: Any) -> Diver
         expected=f"{expected.speaker} to {expected.listener}: {_short(expected.body)}",
         found=f"{speaker} to {listener}: {_short(body)}",
         cause="The script has changed since, or says what is different each time.",
+        words=_apart(expected.body, body),
     )
 
 
@@ -183,9 +203,19 @@ def _other_opening(expected: PastRun, found: tuple[str, str, Any]) -> Divergence
     )
 
 
-def _short(body: Any) -> str:
+def _apart(journaled: Any, said: Any) -> tuple[str, str]:
+    """What differs between two messages: their words, else all that they hold."""
+    words = _words(journaled), _words(said)
+    return words if words[0] != words[1] else (repr(dict(journaled)), repr(said))
+
+
+def _words(body: Any) -> str:
     text = body.get("content") if isinstance(body, dict) else body
-    text = text if isinstance(text, str) and text else repr(body)
+    return text if isinstance(text, str) and text else repr(body)
+
+
+def _short(body: Any) -> str:
+    text = _words(body)
     return repr(text if len(text) <= 120 else text[:117] + "…")
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from autogen_persist.chat import listen, seats, world
+from autogen_persist.chat import ending, listen, seats, world
 from autogen_persist.chat.distribution import code_executors, console, load
 from autogen_persist.chat.past import Past
 from autogen_persist.chat.runs import Chat, pasts, selecting
@@ -58,31 +57,14 @@ def instrument_with(session: Session) -> None:
     use(session)
     pasts[session] = Past.of(session.rows())
     session.on_closing = _complete
-    _watch_for_failure()
+    ending.watch()
     _instrumented = session
-
-
-_failed = False
 
 
 def _complete(session: Session) -> None:
     """A program that ends without an error has come to its end: next time it begins anew."""
-    if not _failed and sys.exc_info()[0] is None:
+    if not ending.failed():
         session.event("completed", {})
-
-
-def _watch_for_failure() -> None:
-    previous = sys.excepthook
-    if getattr(previous, "watches", False):
-        return
-
-    def hook(*details: Any) -> None:
-        global _failed
-        _failed = True
-        previous(*details)
-
-    hook.watches = True  # type: ignore[attr-defined]
-    sys.excepthook = hook
 
 
 def _install() -> None:
