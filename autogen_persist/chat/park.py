@@ -31,6 +31,6 @@ def _note(session: Session, question: str) -> str:
     asked = " ".join(question.split())
     return (
         f"Session {session.id} waits for an answer to: {asked}\n"
-        f"answer: {command('answer', session.id, 'text', url=session.url)}\n"
+        f"answer: {command('answer', session.id, 'your answer', url=session.url)}\n"
         f"then:   {resume}"
     )

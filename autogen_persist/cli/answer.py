@@ -40,7 +40,7 @@ def answer(
         with Session(session, store) as journal:
             asked = _choose(open_questions(journal.rows()), question, session, store.url)
             _write(journal, asked, text)
-    tell(f"Answered: {_shown(asked)}. Run the script again, and it goes on.")
+    tell(f"Answered: {_shown(asked)}\nRun the script again, and it goes on from there.")
 
 
 def open_questions(rows: Iterable[Row]) -> list[Row]:
@@ -93,7 +93,7 @@ def _list(waiting: list[Row], session: str, url: str) -> None:
         when = f"{row.at:%Y-%m-%d %H:%M} UTC"
         out.print(Text.assemble((f"row {row.pos}, {when}  ", "dim"), _shown(row)), soft_wrap=True)
     if waiting:
-        tell(f"answer: {command('answer', session, 'text', url=url)}")
+        tell(f"answer: {command('answer', session, 'your answer', url=url)}")
 
 
 def _shown(row: Row) -> str:

@@ -97,9 +97,7 @@ def _run(journal: Session, asking: list[str], words: list[str], module: bool) ->
 
 def _how_to_go_on(journal: Session, words: Sequence[str]) -> str:
     again = command("run", "--session", journal.id, "--again", *words, url=journal.url)
-    return (
-        f"Once more: {again}; or compare the script with its journal: --replay instead of --again"
-    )
+    return f"Once more: {again} (or --replay: compare the script with its journal)"
 
 
 def _is_complete(events: Iterable[Row]) -> bool:
@@ -167,19 +165,23 @@ def _replay(
 
 def _show_difference(difference: Divergence, same: int) -> None:
     """What the journal has, in red; what the script said, in green."""
-    _line(f"{same} messages are the same, then script and journal part at {difference.where}.")
-    journaled, said = difference.words or ("", "")
-    _line(f"- {difference.expected if not journaled else _headed(difference.expected)}", "red")
-    _line(f"+ {difference.found if not said else _headed(difference.found)}", "green")
-    lines = difflib.unified_diff(journaled.splitlines(), said.splitlines(), lineterm="", n=2)
-    for line in list(lines)[2:]:
-        _line(f"  {line}", {"-": "red", "+": "green"}.get(line[0], "dim"))
+    noun = "message is" if same == 1 else "messages are"
+    _line(f"{same} {noun} the same. Script (+) and journal (-) part at {difference.where}:")
+    before, after = _as_lines(difference)
+    for line in list(difflib.unified_diff(before, after, lineterm="", n=2))[3:]:
+        _line(f"{line[0]} {line[1:]}", {"-": "red", "+": "green"}.get(line[0], "dim"))
     _line(difference.cause)
 
 
-def _headed(text: str) -> str:
-    """Who to whom, without the shortened words: they follow in full."""
-    return text.partition(": ")[0]
+def _as_lines(difference: Divergence) -> tuple[list[str], list[str]]:
+    journaled, said = difference.expected, difference.found
+    if difference.words is None:
+        return [journaled], [said]
+    # Who to whom; the words themselves were shortened there, and follow in full.
+    heads = (text.partition(": ")[0] for text in (journaled, said))
+    first, second = ([f"{head}:", *words.splitlines()]
+                     for head, words in zip(heads, difference.words, strict=True))  # fmt: skip
+    return first, second
 
 
 def _line(text: str, style: str = "") -> None:
