@@ -23,7 +23,8 @@ def folded(journal: Session, past: Any = None) -> Iterator[None]:
     write = journal._write
 
     def write_and_unfold(draft: Any) -> object:
-        fold.unfold()
+        if draft.kind != "run_ended":  # told again at the end of each run
+            fold.unfold()
         return write(draft)
 
     journal._write = write_and_unfold

@@ -65,10 +65,13 @@ def shown(url: URL) -> str:
 
 def command(verb: str, *words: str, url: str) -> str:
     """A line to type again; `url` as `shown`, where no password can be taken from."""
-    line = ["autogen-persist", verb]
-    if "***" in url and not _is_default(url):
-        return f"AUTOGEN_PERSIST_URL=… {shlex.join([*line, *words])}"
-    return shlex.join([*line, *([] if _is_default(url) else ["--url", _short(url)]), *words])
+    line = ["autogen-persist", verb, *words]
+    if _is_default(url):
+        return shlex.join(line)
+    if "***" in url:
+        return f"AUTOGEN_PERSIST_URL=… {shlex.join(line)}"
+    place = 3 if words and not words[0].startswith("-") else 2  # behind the session, if it is named
+    return shlex.join([*line[:place], "--url", _short(url), *line[place:]])
 
 
 def _is_default(url: str) -> bool:

@@ -81,7 +81,7 @@ def test_what_to_type_is_said_and_works(tmp_path):
     assert "Session s waits for an answer to: Which colour?" in parked.stderr
     lines = dict(line.split(": ", 1) for line in parked.stderr.splitlines() if ": " in line)
     first, second = shlex.split(lines["answer"]), shlex.split(lines["then"].strip())
-    assert first == ["autogen-persist", "answer", "--url", "my chats.db", "s", "your answer"]
+    assert first == ["autogen-persist", "answer", "s", "--url", "my chats.db", "your answer"]
     assert command(*first[1:]).returncode == 0
     assert command(*second[1:]).stdout == f"GOT 'your answer'\n['{name}', 'a b', '--flag']\n"
 

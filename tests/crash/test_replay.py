@@ -22,7 +22,9 @@ import os
 from tests.support.model_server import llm_config
 model = {"llm_config": llm_config(os.environ["MODEL_URL"])}
 """
-TOOLS = MODEL + """
+TOOLS = (
+    MODEL
+    + """
 import autogen
 user, coder = scripted("user", ""), scripted("coder", "", **model)
 critic = scripted("critic", "", **model)
@@ -36,6 +38,7 @@ autogen.register_function(pay, caller=coder, executor=user, description="Pay a b
 user.initiate_chat(coder, message="Pay, please", max_turns=2)
 print("Well?", input())
 """
+)
 
 
 def pay_once(request):
@@ -147,13 +150,16 @@ def test_of_several_completed_runs_the_last_is_replayed(sqlite_url):
 
 def test_a_failure_that_was_caught_is_part_of_it(sqlite_url):
     """Also where it was the last that happened."""
-    text = MODEL + """
+    text = (
+        MODEL
+        + """
 user, coder = scripted("user", ""), scripted("coder", "", **model)
 try:
     user.initiate_chat(coder, message="x", max_turns=1)
 except Exception as error:
     print(type(error).__name__)
 """
+    )
     with ModelServer(lambda request: 1 / 0) as server:
         first = run(sqlite_url, script(text), MODEL_URL=server.url)
         asked = server.count
