@@ -101,7 +101,7 @@ class ScriptedModel:
             sys.stdin.readline()
         _enter(f"answered {number}")
         _tell("live")
-        return SimpleNamespace(model="scripted", choices=[message(number)])
+        return SimpleNamespace(id=f"call-{number}", model="scripted", choices=[message(number)])
 
     def message_retrieval(self, response: Any) -> list[Any]:
         return [said if "tool_calls" in said else said["content"] for said in response.choices]

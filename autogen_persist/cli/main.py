@@ -69,5 +69,5 @@ def start(
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Read the journals of AutoGen chats."""
+    """Run and resume AutoGen chats, and read their journals."""
     forgive_encoding()
