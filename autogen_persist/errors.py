@@ -185,7 +185,11 @@ class Divergence(PersistError):
     def __init__(
         self, *, where: str, expected: str, found: str, cause: str,
         done: str = "Nothing was called.",
+        words: tuple[str, str] | None = None,
     ) -> None:  # fmt: skip
+        self.where, self.expected, self.found, self.cause = where, expected, found, cause
+        self.words = words
+        """Of a message: what the journal has and what was said, uncut."""
         super().__init__(
             f"The script has left its journal at {where}: expected {expected}, found {found}. "
             f"{cause} {done} Undo the change and run it again, use another session, or pass "

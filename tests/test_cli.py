@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -16,10 +17,13 @@ from autogen_persist import Store, __version__
 from autogen_persist.cli.main import app
 from autogen_persist.cli.terminal import clean
 from autogen_persist.opening import open_session
+from autogen_persist.store import engine
 from autogen_persist.store.engine import open_engine, resolve
 from autogen_persist.store.schema import VERSION_TABLE, wanted
+from tests.support.shell import script
 
-COMMANDS = (["db", "upgrade"], ["db", "current"], ["db", "check"], ["sessions"], ["show"], ["demo"])
+COMMANDS = (["db", "upgrade"], ["db", "current"], ["db", "check"], ["sessions"], ["show"], ["demo"],
+            ["run"], ["replay"], ["answer"])  # fmt: skip
 HOSTILE = (
     "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x9b2J [red]plain[/red] :smile: \x07\x08\r"
     "\u202eright to left\u202c \ud800 \x00 end"
@@ -357,6 +361,85 @@ def test_show_as_json_has_a_form_for_what_json_lacks(sqlite_url):
         store.append("s", "coder", {"content": b"hi", "more": (1, float("inf"))})
     body = json.loads(run("show", "s", "--url", sqlite_url, "--json").stdout)["body"]
     assert body == {"content": {"$bytes": "aGk="}, "more": {"$tuple": [1, {"$float": "inf"}]}}
+
+
+def test_show_leaves_effects_out(sqlite_url):
+    """A transcript is what was said; --json has every row."""
+    with open_session("s", url=sqlite_url) as session:
+        session.write_effect(
+            "intent", "model", {"digest": "x", "n": 1}, agent="coder", run=0, chat=""
+        )
+    assert "model" not in run("show", "s", "--url", sqlite_url).stdout
+    assert '"kind": "model"' in run("show", "s", "--url", sqlite_url, "--json").stdout
+
+
+# run. What it resumes and replays is tested by killing it, in tests/crash.
+
+CHAT = """
+one, two = scripted("alpha", "Yes."), scripted("bravo", "No.")
+one.initiate_chat(two, message="First", max_turns=2)
+import os
+if "die" in sys.argv: os.kill(os.getpid(), 9)
+one.initiate_chat(two, message="Second", max_turns=1)
+"""
+
+
+def on_a_terminal(*arguments):
+    """What a person sees of standard output."""
+    mine, theirs = pty.openpty()
+    line = [sys.executable, "-m", "autogen_persist.cli", *arguments]
+    with subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL) as child:
+        os.close(theirs)
+        seen = b""
+        try:
+            while more := os.read(mine, 10_000):
+                seen += more
+        except OSError:  # the terminal is gone with its last process
+            os.close(mine)
+    return child.returncode, seen.decode()
+
+
+def test_run_says_how_to_go_on(tmp_path):
+    """At its start how it is resumed, at its end what can be done with a complete session."""
+    done = command("run", "--session", "my chat", "--url", "a b.db", script(CHAT), "x y")
+    assert done.returncode == 0
+    first, last = done.stderr.splitlines()[1], done.stderr.splitlines()[-1]
+    assert first == "resume: autogen-persist run --url 'a b.db' --session 'my chat' team.py 'x y'"
+    assert "Session my chat is complete." in last
+    assert "--session 'my chat' --again team.py 'x y'" in last
+    assert "--replay" in last
+
+
+def test_a_new_session_is_resumed_by_the_name_it_got(sqlite_url):
+    """The hint holds all that is needed."""
+    done = command("run", "--url", sqlite_url, "-m", "team", cwd=Path(script(CHAT)).parent)
+    assert re.search(r"resume: .* --session [0-9a-f-]{36} -m team\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://me@db/chats", "autogen-persist show s --url postgresql://me@db/chats"),
+        ("postgresql://me:secret@db/chats", "AUTOGEN_PERSIST_URL=… autogen-persist show s"),
+        ("/var/chats.db", "autogen-persist show s --url /var/chats.db"),
+        (None, "autogen-persist show s"),
+    ],
+)
+def test_a_line_to_type_again_needs_no_more_than_it_has(url, expected):
+    """The address in its shortest form; a password is left to the environment."""
+    assert engine.command("show", "s", url=engine.shown(resolve(url))) == expected
+
+
+def test_a_terminal_sees_one_line_for_what_was_said_before(sqlite_url):
+    """The rest is new. A pipe gets everything."""
+    line = ("run", "--session", "s", "--url", sqlite_url, script(CHAT))
+    assert on_a_terminal(*line, "die")[0] == -9
+    code, seen = on_a_terminal(*line)
+    assert code == 0
+    assert seen.startswith("… 4 messages replayed from the journal\r\n")
+    assert seen.count("First") == 0
+    assert seen.count("Second") == 1
+    assert command("replay", "s", "--url", sqlite_url, "team.py").stdout.count("First") == 1
 
 
 # Hostile content.

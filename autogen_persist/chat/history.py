@@ -35,7 +35,7 @@ class History:
         self._session, self.script = session, script
         self._rows = visible(session.rows())
         self.past = Past.of(self._rows)
-        self._end = self._rows[-1].pos
+        self._end = self._rows[-1].pos if self._rows else 0
         messages = [row for row in self._rows if row.type == "message"]
         self._names = {name for row in messages for name in (row.speaker, row.listener)}
         """Who took part before this process; nobody in a new session."""

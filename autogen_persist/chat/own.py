@@ -9,11 +9,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from autogen_persist.chat.effects import Outer, a_perform, covered, digest_of, perform
-from autogen_persist.chat.past import PastRun, since_end
 from autogen_persist.chat.runs import histories
 from autogen_persist.chat.seats import Here, Run, here
 from autogen_persist.errors import NotJournalable, PersistError
-from autogen_persist.records import Row, visible
 from autogen_persist.session import Session
 from autogen_persist.store import body as bodies
 
@@ -77,23 +75,13 @@ class _Outside(Run):
         self.own = self.numbers = {session: 0}
         history = histories.get(session)
         if history is not None and history.script:  # it is run again from its beginning
-            self.pasts[session] = _past(visible(session.rows()))
+            self.pasts[session] = history.past.outside
 
     def stop(self, error: PersistError) -> None:
         """There is no chat to be stopped."""
 
 
 _outside: WeakKeyDictionary[Session, Here] = WeakKeyDictionary()
-
-
-def _past(rows: list[Row]) -> PastRun:
-    """The effects outside of chats since the program was last complete."""
-    since = since_end(rows)
-    past = PastRun(since[0])
-    for row in since:
-        if row.run == 0 and row.type in ("intent", "receipt"):
-            past.add(row)
-    return past
 
 
 def _name(function: Any) -> str:

@@ -127,6 +127,10 @@ class PastRun:
             self._part(self._diverged(key, chat))
         return None
 
+    def is_over(self) -> None:
+        """It came to its end: its last failure was caught, and is not tried again."""
+        self._last = 0
+
     def was_in_flight(self, key: Key) -> Row | None:
         """The intent without a receipt, taken once."""
         return self.open[key].pop(0) if self.open[key] else None
@@ -168,16 +172,23 @@ def since_end(rows: Iterable[Row]) -> list[Row]:
     return since
 
 
+_NO_CHAT = Row("", 0, None, 0, "", "event", "run_started", "", "", "", False, 0, {}, b"")
+
+
 class Past:
     """The runs of an interrupted script, in the order in which they began."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.runs: dict[int, PastRun] = {}
+        self.outside = PastRun(_NO_CHAT)
+        """The effects that happened outside of any chat."""
         for row in rows:
             if row.kind == "run_started" and row.run not in self.runs:
                 self.runs[row.run] = PastRun(row)
             elif row.run in self.runs:
                 self.runs[row.run].add(row)
+            elif row.run == 0 and row.type in ("intent", "receipt"):
+                self.outside.add(row)
         self.waiting = list(self.runs.values())
         """Those that have not been replayed yet."""
 
@@ -215,6 +226,7 @@ def _other_words(expected: Row, speaker: str, listener: str, body: Any) -> Diver
         expected=f"{expected.speaker} to {expected.listener}: {_short(expected.body)}",
         found=f"{speaker} to {listener}: {_short(body)}",
         cause="The script has changed since, or says what is different each time.",
+        words=_apart(expected.body, body),
     )
 
 
@@ -227,9 +239,19 @@ def other_opening(expected: PastRun, found: tuple[str, str, Any]) -> Divergence:
     )
 
 
-def _short(body: Any) -> str:
+def _apart(journaled: Any, said: Any) -> tuple[str, str]:
+    """What differs between two messages: their words, else all that they hold."""
+    words = _words(journaled), _words(said)
+    return words if words[0] != words[1] else (repr(dict(journaled)), repr(said))
+
+
+def _words(body: Any) -> str:
     text = body.get("content") if isinstance(body, dict) else body
-    text = text if isinstance(text, str) and text else repr(body)
+    return text if isinstance(text, str) and text else repr(body)
+
+
+def _short(body: Any) -> str:
+    text = _words(body)
     return repr(text if len(text) <= 120 else text[:117] + "…")
 
 

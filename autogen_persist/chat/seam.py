@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from autogen_persist.chat import listen, own, seats, world
+from autogen_persist.chat import ending, listen, own, seats, world
 from autogen_persist.chat.distribution import code_executors, console, load
 from autogen_persist.chat.history import History
 from autogen_persist.chat.resume import start_again
@@ -37,7 +36,7 @@ def use(session: Session) -> None:
         session.wrap_effect = own.wrap
         if not _originals:
             _install()
-    _watch_for_failure()
+    ending.watch()
 
 
 def attach(session: Session, target: Any) -> None:
@@ -73,28 +72,10 @@ def instrument_with(session: Session) -> None:
     _instrumented = session
 
 
-_failed = False
-
-
 def _complete(session: Session) -> None:
     """A program that ends without an error has come to its end: next time it begins anew."""
-    broken = session.running or session.broke_off or sys.exc_info()[0] is not None
-    if not _failed and not broken:
+    if not (ending.failed() or session.running or session.broke_off):
         session.event("completed", {})
-
-
-def _watch_for_failure() -> None:
-    previous = sys.excepthook
-    if getattr(previous, "watches", False):
-        return
-
-    def hook(*details: Any) -> None:
-        global _failed
-        _failed = True
-        previous(*details)
-
-    hook.watches = True  # type: ignore[attr-defined]
-    sys.excepthook = hook
 
 
 def _install() -> None:

@@ -7,13 +7,15 @@ its arguments.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any
 
 from autogen_persist.chat import seats
 from autogen_persist.chat.effects import a_perform, covered, digest_of, find, perform
+from autogen_persist.chat.park import park_if_wanted
 from autogen_persist.chat.tools import a_execute_function as a_execute_function
 from autogen_persist.chat.tools import execute_function as execute_function
 from autogen_persist.records import Row
@@ -139,15 +141,14 @@ def _charge(wrapper: Any, receipt: Mapping[str, Any]) -> None:
 
 
 def get_human_input(original: Any, agent: Any, prompt: str, *args: Any, **kwargs: Any) -> Any:
+    effect = find("human", agent, {"prompt": prompt})
+
     def ask() -> Any:
-        token = covered.set(True)
-        try:
+        with _one_question(effect, agent, prompt):
             return original(agent, prompt, *args, **kwargs)
-        finally:
-            covered.reset(token)
 
     return perform(
-        find("human", agent, {"prompt": prompt}),
+        effect,
         ask,
         about={"prompt": prompt},
         replayed=lambda receipt: _note_answer(agent, receipt),
@@ -157,15 +158,14 @@ def get_human_input(original: Any, agent: Any, prompt: str, *args: Any, **kwargs
 async def a_get_human_input(
     original: Any, agent: Any, prompt: str, *args: Any, **kwargs: Any
 ) -> Any:
+    effect = find("human", agent, {"prompt": prompt})
+
     async def ask() -> Any:
-        token = covered.set(True)
-        try:
+        with _one_question(effect, agent, prompt):
             return await original(agent, prompt, *args, **kwargs)
-        finally:
-            covered.reset(token)
 
     return await a_perform(
-        find("human", agent, {"prompt": prompt}),
+        effect,
         ask,
         about={"prompt": prompt},
         replayed=lambda receipt: _note_answer(agent, receipt),
@@ -180,8 +180,34 @@ def _note_answer(agent: Any, receipt: Row) -> None:
 
 def read_line(original: Any, stream: Any, prompt: str = "", **kwargs: Any) -> Any:
     """IOStream.input: a person who is asked to choose the next speaker, for one."""
+    return _ask(prompt, lambda: original(stream, prompt, **kwargs))
+
+
+def read_input(original: Any, prompt: Any = "") -> Any:
+    """The builtin `input()` of a script, in a chat or outside of any."""
+    return _ask(str(prompt), lambda: original(prompt))
+
+
+def _ask(prompt: str, live: Callable[[], Any]) -> Any:
     effect = find("human", None, {"prompt": prompt})
-    return perform(effect, lambda: original(stream, prompt, **kwargs), about={"prompt": prompt})
+
+    def ask() -> Any:
+        with _one_question(effect, None, prompt):
+            return live()
+
+    return perform(effect, ask, about={"prompt": prompt})
+
+
+@contextmanager
+def _one_question(effect: Any, agent: Any, prompt: str) -> Iterator[None]:
+    """Around the way to a person: an agent asks a stream, which asks `input()`."""
+    if effect is not None:
+        park_if_wanted(seats.place_of(agent), prompt)
+    token = covered.set(True)
+    try:
+        yield
+    finally:
+        covered.reset(token)
 
 
 def execute_code_blocks(original: Any, agent: Any, code_blocks: Any) -> Any:

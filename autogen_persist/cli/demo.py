@@ -1,30 +1,36 @@
-"""`demo`: a team is killed in the middle of a chat, and its journal is read by another process."""
+"""`demo`: a team is killed in mid-sentence, started again, and nothing is paid twice."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any, NamedTuple
 
 import typer
 from rich.text import Text
 
+from autogen_persist.cli import demo_team
 from autogen_persist.cli.database import opened
-from autogen_persist.cli.demo_team import SESSION
 from autogen_persist.cli.terminal import out
 from autogen_persist.cli.transcript import Colours
-from autogen_persist.errors import NoSuchSession, PersistError
+from autogen_persist.errors import PersistError
 from autogen_persist.store import Store
-from autogen_persist.store.engine import resolve, shown
+from autogen_persist.store.engine import command, resolve, shown
 
 FILE = "autogen_persist_demo.db"
-KILL_AFTER = 8
-"""Messages: the coder is at work on the third version."""
+SESSION = "demo"
+MODULE = "autogen_persist.cli.demo_team"
+PAUSE = 7
+"""The message in the middle of which the team is killed."""
+NEEDED = [n for n, turn in enumerate(demo_team.SCRIPT) if n and turn.text is not None]
+"""The messages that a model writes: not the opening, and not what a tool returns."""
 
 
 def demo(
@@ -34,29 +40,125 @@ def demo(
                      show_default=False),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Add to what is in the database already.")
+        bool, typer.Option("--keep", help="Add a session to what is in the database already.")
     ] = False,
 ) -> None:  # fmt: skip
-    """Watch a team of four agents being killed in mid-chat, and what their journal kept.
+    """Watch a team of four agents being killed in mid-sentence, and going on.
 
-    Offline: the agents are scripted, AutoGen, the kill and the journal are real.
+    Offline: the model is imitated; AutoGen, the kill and the journal are real.
     """
     address = url or FILE
-    before = _messages(address) if keep else _clean_start(address, own=url is None)
-    out.print(Text("A team of four chats, and is killed.", style="bold"))
-    heard = _run_and_kill(_environment(address))
-    out.print(Text("\nAnother process opens the journal.", style="bold"))
-    _show(_environment(address), before)
-    found = _messages(address) - before
-    _sum_up(address, heard, found)
-    if found != heard:
+    name = _free_name(address) if keep else _clean_start(address, own=url is None)
+    with tempfile.TemporaryDirectory() as folder:
+        show = Show(address, name, Path(folder) / "ledger")
+        _headline("A team of four at work. Its model is imitated, everything else is real.")
+        _command_line(show.line)
+        show.run_and_kill()
+        _headline("\nThe same command again.")
+        _command_line(show.line)
+        show.run()
+        _headline("\nWhat is in the journal.")
+        _print_transcript(show)
+        good = _sum_up(show)
+    if not good:
         raise typer.Exit(1)
 
 
-def _clean_start(address: str, *, own: bool) -> int:
+class Told(NamedTuple):
+    """A line that the team tells: what, who, and which words."""
+
+    what: str
+    speaker: str = ""
+    words: str = ""
+
+
+class Show:
+    """The team in processes of its own, and what it tells of itself."""
+
+    def __init__(self, address: str, name: str, ledger: Path) -> None:
+        self.address, self.name, self._ledger = address, name, ledger
+        self._words = ["--session", name, "-m", MODULE]
+        self.line = command("run", *self._words, url=shown(resolve(address)))
+        self._colours = Colours()
+        self.in_flight = 0
+
+    @property
+    def environment(self) -> dict[str, str]:
+        # The address may hold a password, which must not be seen in a list of processes.
+        hidden = ("AUTOGEN_PERSIST", "DEMO_PAUSE")
+        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        return kept | {"AUTOGEN_PERSIST_URL": self.address, "DEMO_LEDGER": str(self._ledger)}
+
+    def run_and_kill(self) -> None:
+        """Let the team chat until it is in the middle of a sentence, then SIGKILL."""
+        for told, team in self._told({"DEMO_PAUSE": str(PAUSE)}):
+            if told.what == "said":
+                self._print_speaker(told.speaker, live=True)
+            elif told.what == "silent":
+                out.print(Text(f"\n{told.speaker}: {told.words}", self._colours[told.speaker]),
+                          end="", soft_wrap=True)  # fmt: skip
+                team.kill()
+                out.print(Text(" SIGKILL", style="bold red"))
+
+    def run(self) -> None:
+        """Let the team come to its end; tell what it has from its journal from what is new."""
+        self.in_flight = self.count["asked"] - self.count["answered"]
+        live = False
+        out.print(Text("from the journal: ", style="dim"), end="")
+        for told, _ in self._told({}):
+            if told.what == "said":
+                self._print_speaker(told.speaker, live)
+            elif told.what == "live" and not live:
+                live = True
+                out.print(Text("\nlive: ", style="dim"), end="")
+        out.print()
+
+    @property
+    def count(self) -> Counter[str]:
+        """How often the model was asked, how often it answered, how often a tool ran."""
+        return Counter(line.split()[0] for line in self._lines())
+
+    def answered(self) -> list[int]:
+        return [int(line.split()[1]) for line in self._lines() if line.startswith("answered")]
+
+    def _lines(self) -> list[str]:
+        return self._ledger.read_text().splitlines() if self._ledger.exists() else []
+
+    def _print_speaker(self, speaker: str, live: bool) -> None:
+        out.print(Text(speaker, style=self._colours[speaker] if live else "dim"), end=" ")
+
+    def _told(self, more: dict[str, str]) -> Iterator[tuple[Told, subprocess.Popen[str]]]:
+        line = [sys.executable, "-m", "autogen_persist.cli", "run", *self._words]
+        with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(  # noqa: S603 - our own
+            line, env=self.environment | more, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+        ) as team:  # fmt: skip
+            try:
+                assert team.stdout is not None
+                for words in team.stdout:
+                    what, *about = words.rstrip("\n").split("\t")
+                    if what in ("said", "live", "silent"):
+                        yield Told(what, *about), team
+                team.wait()
+            finally:
+                team.kill()
+            if team.returncode not in (0, -signal.SIGKILL):
+                raise PersistError(_last_line(errors) or "The team ended before its time.")
+
+
+def _last_line(file: IO[str]) -> str:
+    file.seek(0)
+    lines = file.read().strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+# Which file, and which session.
+
+
+def _clean_start(address: str, *, own: bool) -> str:
     """Remove the file of an earlier demo. A file that was named by the user is never removed."""
-    if _is_new(address):
-        return 0
+    if not _sessions(address):
+        return SESSION
     if not own or not _is_ours(address):
         raise PersistError(
             f"{shown(resolve(address))} is there already, and may hold more than an earlier demo. "
@@ -64,16 +166,21 @@ def _clean_start(address: str, *, own: bool) -> int:
         )
     for suffix in ("", "-wal", "-shm"):
         Path(f"{FILE}{suffix}").unlink(missing_ok=True)
-    return 0
+    return SESSION
 
 
-def _is_new(address: str) -> bool:
-    return not _messages(address) if _file(address) is None else _is_missing(address)
+def _free_name(address: str) -> str:
+    taken = _sessions(address)
+    names = (f"{SESSION}-{n}" if n > 1 else SESSION for n in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)
 
 
-def _is_missing(address: str) -> bool:
+def _sessions(address: str) -> list[str]:
     file = _file(address)
-    return file is not None and not file.exists()
+    if file is not None and not file.exists():
+        return []
+    with opened(address) as store:
+        return [session.id for session in store.sessions()] or ([] if file is None else ["?"])
 
 
 def _file(address: str) -> Path | None:
@@ -88,96 +195,58 @@ def _is_ours(address: str) -> bool:
 
 
 def _wrote_it(store: Store, session_id: str) -> bool:
-    scripts = [row.body.get("argv") or [""] for row in store.events(session_id, kind="process")]
-    return bool(scripts) and all(Path(argv[0]).stem == "demo_team" for argv in scripts)
+    lines = [row.body.get("argv") or [] for row in store.events(session_id, kind="process")]
+    return bool(lines) and all(MODULE in words for words in lines)
 
 
-def _messages(address: str) -> int:
-    """How many messages the demo's session holds."""
-    if _is_missing(address):
-        return 0
-    with opened(address) as store:
-        try:
-            return store.head(SESSION).seq
-        except NoSuchSession:
-            return 0
+# What is said about it.
 
 
-def _environment(address: str) -> dict[str, str]:
-    # The address may hold a password, which must not be seen in a list of processes.
-    kept = {name: value for name, value in os.environ.items() if name != "AUTOGEN_PERSIST"}
-    return kept | {"AUTOGEN_PERSIST_URL": address}
+def _headline(text: str) -> None:
+    out.print(Text(text, style="bold"))
 
 
-def _run_and_kill(environment: dict[str, str]) -> int:
-    """Let the team chat until KILL_AFTER messages were heard, then SIGKILL; return how many."""
-    command = [sys.executable, "-m", "autogen_persist.cli.demo_team", str(KILL_AFTER)]
-    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(  # noqa: S603 - our own module
-        command, env=environment, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-    ) as team:  # fmt: skip
-        try:
-            heard = _follow(team)
-        finally:
-            team.kill()
-        if heard < KILL_AFTER:
-            team.wait()
-            errors.seek(0)
-            raise PersistError(_last_line(errors.read()) or "The team ended before the kill.")
-    out.print(Text("SIGKILL", style="bold red"))
-    return heard
+def _command_line(line: str) -> None:
+    out.print(Text(f"$ {line}", style="dim"), soft_wrap=True)
 
 
-def _follow(team: subprocess.Popen[str]) -> int:
-    """Print each speaker once its message was heard."""
-    colours, heard = Colours(), 0
-    assert team.stdout is not None
-    for line in team.stdout:
-        heard += 1
-        speaker = line.strip()
-        out.print(Text(speaker, style=colours[speaker]), end=" ")
-        if heard == KILL_AFTER:
-            break
-    return heard
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else ""
-
-
-def _show(environment: dict[str, str], after: int) -> None:
+def _print_transcript(show: Show) -> None:
     sys.stdout.flush()
-    command = [sys.executable, "-m", "autogen_persist.cli", "show", SESSION, "--after", str(after)]
-    shown = subprocess.run(command, env=environment, check=False)  # noqa: S603 - our own module
-    if shown.returncode:  # it has said why, or the reader of the pipe has gone
-        raise typer.Exit(shown.returncode)
+    line = [sys.executable, "-m", "autogen_persist.cli", "show", show.name]
+    printed = subprocess.run(line, env=show.environment, check=False)  # noqa: S603 - our own module
+    if printed.returncode:  # it has said why, or the reader of the pipe has gone
+        raise typer.Exit(printed.returncode)
 
 
-def _sum_up(address: str, heard: int, found: int) -> None:
-    same = found == heard
-    verdict = f"{heard} messages were heard before the kill, {found} are in the journal."
-    out.print(Text(f"\n{verdict}", style="bold green" if same else "bold red"))
-    _fact("database", _place(address))
-    for index, arguments in enumerate((f"show {SESSION}", f"show {SESSION} --json", "sessions")):
-        _fact("now try" if index == 0 else "", f"{_command()} {arguments} --url {_name(address)}")
+def _sum_up(show: Show) -> bool:
+    """The proof: each model call that was needed was answered once, and each tool ran once."""
+    with opened(show.address) as store:
+        messages = store.head(show.name).seq
+    answered, tools = show.answered(), show.count["ran"]
+    needed = sum(turn.text is None for turn in demo_team.SCRIPT)
+    good = (sorted(answered), tools, messages) == (NEEDED, needed, len(demo_team.SCRIPT))
+    twice = len(answered) - len(set(answered)) or "none"
+    verdict = (
+        f"{len(NEEDED)} model calls were needed, {len(answered)} were answered, {twice} twice; "
+        f"{show.in_flight} more was in flight at the kill.\n"
+        f"{needed} tool calls were needed, {tools} were made. "
+        f"{messages} messages are in the journal."
+    )
+    out.print(Text(f"\n{verdict}", style="bold green" if good else "bold red"), soft_wrap=True)
+    place = shown(resolve(show.address))
+    _fact("database", str(_file(show.address) or place))
+    lines = (("show", show.name), ("replay", show.name, "-m", MODULE), ("sessions",))
+    for index, words in enumerate(lines):
+        _fact("now try" if index == 0 else "", _command(command(*words, url=place)))
+    return good
 
 
 def _fact(label: str, text: Any) -> None:
     out.print(Text.assemble((f"{label:<10}", "dim"), text), soft_wrap=True)
 
 
-def _place(address: str) -> str:
-    return str(_file(address) or shown(resolve(address)))
-
-
-def _name(address: str) -> str:
-    """The address as it can be typed again, without a password."""
-    return shlex.quote(shown(resolve(address)) if "://" in address else address)
-
-
-def _command() -> str:
-    """How this command was called, if it is not found by its name alone."""
+def _command(line: str) -> str:
+    """As it has to be called, if it is not found by its name alone."""
     on_path = shutil.which("autogen-persist") is not None
     called_so = Path(sys.argv[0]).stem == "autogen-persist"
-    return sys.argv[0] if called_so and not on_path else "autogen-persist"
+    return line.replace("autogen-persist", sys.argv[0], 1) if called_so and not on_path else line

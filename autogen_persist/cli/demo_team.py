@@ -1,9 +1,11 @@
-"""The demo's team: four scripted agents in a real group chat. No model, no key, no network.
+"""The demo's script: four agents in a real group chat, without one word of persistence in it.
 
-    python -m autogen_persist.cli.demo_team [PAUSE_AFTER]
+    autogen-persist run --session demo -m autogen_persist.cli.demo_team
 
-The speaker of each message is printed once the next agent has heard it. After PAUSE_AFTER
-messages the team waits at standard input, as if for a slow model, so that it can be killed.
+Their model is imitated, through AutoGen's interface for custom models: no key, no network.
+With DEMO_LEDGER it adds a line to that file whenever it is asked and whenever it has answered,
+and tells on standard output what goes on; with DEMO_PAUSE it falls silent at that message, in
+mid-sentence, until it is killed.
 """
 
 from __future__ import annotations
@@ -11,15 +13,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
+import os
 import re
 import sys
-from typing import Any, NamedTuple, TextIO
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from autogen_persist.chat.distribution import load
-from autogen_persist.errors import PersistError
-from autogen_persist.persist import persist
 
-SESSION = "demo"
 ROLES = ("planner", "coder", "tester", "reviewer")
 GOOD = ["api", "my-app", "x", "2fa", "a" * 63]
 BAD = ["", "My App", "-api", "api-", "a" * 64]
@@ -62,6 +64,7 @@ SCRIPT = (
 
 def try_pattern(pattern: str, accept: list[str], refuse: list[str]) -> str:
     """The tool: try a pattern on names that it should accept and names that it should refuse."""
+    _enter("ran a tool")
     wrong = [f"refuses {_short(name)}" for name in accept if not re.match(pattern, name)]
     wrong += [f"accepts {_short(name)}" for name in refuse if re.match(pattern, name)]
     cases = len(accept) + len(refuse)
@@ -84,12 +87,38 @@ def message(number: int) -> dict[str, Any]:
     return {"content": turn.text, "tool_calls": [call]}
 
 
+class ScriptedModel:
+    """A model that knows its lines. AutoGen finds it by `model_client_cls`."""
+
+    def __init__(self, _config: Any, **_: Any) -> None: ...
+
+    def create(self, params: dict[str, Any]) -> Any:
+        number = sum(said["role"] != "system" for said in params["messages"])
+        _enter(f"asked {number}")
+        if number == int(os.environ.get("DEMO_PAUSE", -1)):
+            words = str(SCRIPT[number].text)
+            _tell("silent", SCRIPT[number].speaker, words[: len(words) // 2])
+            sys.stdin.readline()
+        _enter(f"answered {number}")
+        _tell("live")
+        return SimpleNamespace(id=f"call-{number}", model="scripted", choices=[message(number)])
+
+    def message_retrieval(self, response: Any) -> list[Any]:
+        return [said if "tool_calls" in said else said["content"] for said in response.choices]
+
+    def cost(self, _response: Any) -> float:
+        return 0.0
+
+    @staticmethod
+    def get_usage(_response: Any) -> dict[str, Any]:
+        return {}
+
+
 class Team:
     """The four agents and their manager."""
 
-    def __init__(self, told: TextIO, pause_after: int | None) -> None:
+    def __init__(self) -> None:
         autogen = load()
-        self._told, self._pause_after = told, pause_after
         self._agents = {role: self._agent(autogen, role) for role in ROLES}
         chat = autogen.GroupChat(
             agents=list(self._agents.values()),
@@ -97,7 +126,7 @@ class Team:
             max_round=len(SCRIPT),
             speaker_selection_method=lambda _last, chat: self._next(chat.messages),
         )
-        self.manager = autogen.GroupChatManager(
+        self._manager = autogen.GroupChatManager(
             groupchat=chat,
             llm_config=False,
             is_termination_msg=lambda said: said.get("content") == "APPROVED",
@@ -105,49 +134,53 @@ class Team:
 
     def chat(self) -> None:
         opener = self._agents[SCRIPT[0].speaker]
-        opener.initiate_chat(self.manager, message=message(0), silent=True)
-        self._tell(len(SCRIPT))
+        opener.initiate_chat(self._manager, message=message(0))
+        _tell("said", SCRIPT[-1].speaker)
 
     def _agent(self, autogen: Any, role: str) -> Any:
+        entry = {"model": "scripted", "model_client_cls": "ScriptedModel"}
         agent = autogen.ConversableAgent(
             role,
-            llm_config=False,
+            system_message=f"You are the {role} of a small team.",
+            llm_config={"config_list": [entry], "cache_seed": None},
             human_input_mode="NEVER",
             function_map={"try_pattern": try_pattern} if role == "tester" else None,
         )
-        agent.register_reply([autogen.Agent, None], self._reply, position=0)
+        agent.register_model_client(model_client_cls=ScriptedModel)
+        agent.register_reply([autogen.Agent, None], self._listen, position=0)
         return agent
 
     def _next(self, messages: list[Any]) -> Any:
         return self._agents[SCRIPT[len(messages)].speaker]
 
-    def _reply(self, _agent: Any, messages: list[Any], *_: Any, **__: Any) -> tuple[bool, Any]:
-        """The next line of the script; at a tool's turn AutoGen's own reply runs the tool."""
-        number = len(messages)
-        self._tell(number)
-        if number == self._pause_after:
-            sys.stdin.readline()
-        scripted = SCRIPT[number].text is not None
-        return scripted, message(number) if scripted else None
-
-    def _tell(self, heard: int) -> None:
-        print(SCRIPT[heard - 1].speaker, file=self._told, flush=True)
+    def _listen(self, _agent: Any, messages: list[Any], *_: Any, **__: Any) -> tuple[bool, Any]:
+        """Tell what was heard; the reply itself comes from AutoGen's tools or from the model."""
+        _tell("said", SCRIPT[len(messages) - 1].speaker)
+        return False, None
 
 
-def main(arguments: list[str]) -> int:
-    told = sys.stdout
-    pause_after = int(arguments[0]) if arguments else None
-    try:
-        # AutoGen prints what it does, even in silent chats.
-        with contextlib.redirect_stdout(io.StringIO()):
-            team = Team(told, pause_after)
-            with persist(team.manager, session_id=SESSION):
-                team.chat()
-    except PersistError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+LEDGER = os.environ.get("DEMO_LEDGER")
+_stage = sys.stdout
+
+
+def _enter(line: str) -> None:
+    if LEDGER:
+        with open(LEDGER, "a") as ledger:
+            ledger.write(f"{line}\n")
+
+
+def _tell(*words: str) -> None:
+    if LEDGER:
+        print(*words, sep="\t", file=_stage, flush=True)
+
+
+def main() -> None:
+    # At INFO it says of each agent that its model is not registered yet.
+    logging.getLogger("autogen.oai.client").setLevel(logging.WARNING)
+    # AutoGen prints what it does; whoever keeps a ledger is told in short.
+    with contextlib.redirect_stdout(io.StringIO()) if LEDGER else contextlib.nullcontext():
+        Team().chat()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

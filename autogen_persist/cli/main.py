@@ -10,10 +10,11 @@ import typer
 from typer.core import TyperGroup
 
 import autogen_persist
+from autogen_persist.cli.answer import answer
 from autogen_persist.cli.db import db
 from autogen_persist.cli.demo import demo
 from autogen_persist.cli.journal import sessions, show
-from autogen_persist.cli.run import run
+from autogen_persist.cli.run import SessionFirst, replay, run
 from autogen_persist.cli.terminal import complain, forgive_encoding, hang_up
 from autogen_persist.errors import PersistError
 
@@ -46,6 +47,13 @@ app.command(
     epilog="Example: autogen-persist run --session auth-api team.py",
     context_settings={"allow_interspersed_args": False},
 )(run)
+app.command(
+    cls=SessionFirst,
+    epilog="Example: autogen-persist replay auth-api team.py",
+    options_metavar="SESSION [OPTIONS]",
+    context_settings={"allow_interspersed_args": False},
+)(replay)
+app.command(epilog="Example: autogen-persist answer auth-api 'yes, deploy it'")(answer)
 
 
 def _version(wanted: bool) -> None:
@@ -61,5 +69,5 @@ def start(
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Read the journals of AutoGen chats."""
+    """Run and resume AutoGen chats, and read their journals."""
     forgive_encoding()

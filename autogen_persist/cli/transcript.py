@@ -34,7 +34,7 @@ def print_transcript(console: Console, rows: Iterable[Row], *, internal: bool = 
     for row in rows:
         if row.internal and not internal:
             hidden += 1
-        else:
+        elif row.type in ("message", "event"):  # effects are beneath what was said
             transcript.print(row)
     transcript.end(hidden)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,32 @@ def shown(url: URL) -> str:
     query = {k: ("***" if "pass" in k.lower() else v) for k, v in url.query.items()}
     url = url.set(drivername=url.get_backend_name(), query=query)
     return url.render_as_string(hide_password=True)
+
+
+def command(verb: str, *words: str, url: str) -> str:
+    """A line to type again; `url` as `shown`, where no password can be taken from."""
+    line = ["autogen-persist", verb, *words]
+    if _is_default(url):
+        return shlex.join(line)
+    if "***" in url:
+        return f"AUTOGEN_PERSIST_URL=… {shlex.join(line)}"
+    place = 3 if words and not words[0].startswith("-") else 2  # behind the session, if it is named
+    return shlex.join([*line[:place], "--url", _short(url), *line[place:]])
+
+
+def _is_default(url: str) -> bool:
+    try:
+        return shown(resolve(None)) == url
+    except BadUrl:
+        return False
+
+
+def _short(url: str) -> str:
+    """A file by its path, from here if it is below."""
+    path = url.removeprefix("sqlite:///")
+    if path == url or path.startswith("file:") or "?" in path:
+        return url
+    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 
 def open_engine(url: URL, patience: float = BUSY_MS / 1000) -> Engine:

@@ -27,7 +27,7 @@ def answer(request):
         return ("coder", "tester", "planner")[len(request["messages"]) % 3]
     if request.get("tools") and words.count('"role": "tool"') < 2:
         paid = words.count('"role": "tool"')
-        return tool_call("pay", call_id=f"call_{paid}", amount=paid + 1)
+        return {"tool_calls": [tool_call("pay", call_id=f"call_{paid}", amount=paid + 1)]}
     if "write code" in words:
         return f"```python\nprint({len(request['messages'])})\n```\n{mark}"
     return None
