@@ -25,7 +25,7 @@ _RETRIEVAL = "message_retrieval_function"
 
 def create(original: Any, wrapper: Any, **config: Any) -> Any:
     """OpenAIWrapper.create: one effect, whichever client of the list answers in the end."""
-    agent = config.get("agent")
+    agent = _asker(config.get("agent"))
     if seats.place_of(agent) is None or covered.get():
         return original(wrapper, **config)
     codec = (
@@ -40,6 +40,16 @@ def create(original: Any, wrapper: Any, **config: Any) -> Any:
         tell=lambda response: _bill(wrapper, response, before),
         replayed=lambda receipt: _charge(wrapper, receipt.body),
     )
+
+
+def _asker(agent: Any) -> Any:
+    """Who asks: some agents, such as the one for pictures, tell their client only their name."""
+    if not isinstance(agent, str):
+        return agent
+    now = seats.here.get()
+    # An async chat asks in another thread, where nothing says which run this is.
+    among = now.run.agents if now else [a for a in list(seats._seated) if seats.seat(a).here]
+    return next((each for each in among if each.name == agent), None)
 
 
 _digests: dict[int, tuple[Any, Any, bytes]] = {}
