@@ -4,46 +4,43 @@ from __future__ import annotations
 
 import pytest
 
-from autogen_persist import Store
-from tests.crash.trials import SCENARIOS, Calm, World, attempt, available, spread
+from tests.crash.trials import SCENARIOS, World, attempt, available, spread
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_kill_at_any_point_is_not_felt(tmp_path, url, nursery, sample, scenario):
+def test_a_kill_at_any_point_is_not_felt(tmp_path, shared_url, nursery, calm, sample, scenario):
     """Same state, byte for byte; no call beyond the one in flight, no finished tool twice."""
     if scenario not in available(nursery):
         pytest.skip(f"this AutoGen has no {SCENARIOS[scenario]}")
-    backend = url.partition(":")[0]
-    with World(tmp_path / "calm", url, scenario, nursery, session="calm") as world:
-        calm = Calm.of(world)
+    expected, backend = calm(scenario), shared_url.partition(":")[0]
 
     outcomes = []
-    for point in spread(calm.points(), f"{scenario} {backend}")[: sample[backend]]:
-        with World(tmp_path / point, url, scenario, nursery, session=point) as world:
-            outcomes.append(attempt(world, calm, point))
+    for point in spread(expected.points(), f"{scenario} {backend}")[: sample[backend]]:
+        name = f"{scenario} {point}"
+        with World(tmp_path / point, shared_url, scenario, nursery, session=name) as world:
+            outcomes.append(attempt(world, expected, point))
 
     assert [outcome for outcome in outcomes if not outcome.ok] == []
 
 
 @pytest.mark.parametrize("kill", ["after:6", "before:11", "asked:4"])
-def test_chance_is_journaled(tmp_path, url, nursery, kill):
+def test_chance_is_journaled(tmp_path, shared_url, nursery, kill):
     """A random choice falls the same way again, on every backend."""
-    with World(tmp_path / "w", url, "chance", nursery) as world:
+    with World(tmp_path / "w", shared_url, "chance", nursery, session=f"chance {kill}") as world:
         assert world.run(kill) == -9
-        with Store.open(url) as store:
-            before = [row.speaker for row in store.messages("s")]
+        before = speakers(world)
         assert world.run() == 0, world.output
-        with Store.open(url) as store:
-            assert [row.speaker for row in store.messages("s")][: len(before)] == before
+        assert speakers(world)[: len(before)] == before
 
 
-def test_it_may_be_killed_again_and_again(tmp_path, url, nursery):
+def speakers(world):
+    return [row.speaker for row in world.rows() if row.type == "message"]
+
+
+def test_it_may_be_killed_again_and_again(tmp_path, shared_url, nursery, calm):
     """Four kills, three of them while it resumes: the same end, each finished tool once."""
-    with World(tmp_path / "calm", url, "tools", nursery, session="calm") as world:
-        calm = Calm.of(world)
-
-    with World(tmp_path / "w", url, "tools", nursery) as world:
-        outcome = attempt(world, calm, "after:9+before:1+after:3+doing:1")
+    with World(tmp_path / "w", shared_url, "tools", nursery, session="again") as world:
+        outcome = attempt(world, calm("tools"), "after:9+before:1+after:3+doing:1")
 
     assert outcome.ok, outcome
 

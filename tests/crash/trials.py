@@ -162,9 +162,10 @@ def spread(points: list[str], seed: str) -> list[str]:
         kind = "twice" if "+" in point else point.partition(":")[0]
         kinds.setdefault(kind, []).append(point)
     chance = random.Random(seed)
-    for group in kinds.values():
+    groups = list(kinds.values())
+    for group in (groups, *groups):
         chance.shuffle(group)
-    rounds = itertools.zip_longest(*kinds.values())
+    rounds = itertools.zip_longest(*groups)
     return [point for each in rounds for point in each if point is not None]
 
 
