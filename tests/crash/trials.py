@@ -15,7 +15,6 @@ import json
 import os
 import random
 import signal
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,15 +188,13 @@ class Outcome:
 
 def attempt(world: World, calm: Calm, point: str) -> Outcome:
     """Kill it there, run it to its end, and compare."""
-    finished: set[str] = set()
-    codes = []
-    for kill in point.split("+"):
+    codes: list[int] = []
+    repeated: list[str] = []
+    for kill in [*point.split("+"), ""]:
+        finished, before = _finished(world), len(world.tools)
         codes.append(world.run(kill))
-        finished |= _finished(world)
-    codes.append(world.run())
+        repeated += [line for line in world.tools[before:] if line in finished]
     problem = _problem(world, calm, point, codes)
-    repeated = [line for line, times in Counter(world.tools).items()
-                if times > 1 and line in finished]  # fmt: skip
     return Outcome(
         point=point, exact=not problem, extra=world.server.calls - calm.calls,
         repeated=repeated, problem=problem,
@@ -206,8 +203,9 @@ def attempt(world: World, calm: Calm, point: str) -> Outcome:
 
 def _finished(world: World) -> set[str]:
     """The lines of the log whose tool has a receipt: each tool's result holds its line."""
-    receipts = [json.dumps(row.body, default=str) for row in world.rows() if row.type == "receipt"]
-    return {line for line in world.tools if any(line in text for text in receipts)}
+    rows = [row for row in world.rows() if row.type == "receipt" and row.kind in ("tool", "code")]
+    results = [json.dumps(row.body, default=str) for row in rows]
+    return {line for line in world.tools if any(line in text for text in results)}
 
 
 def _problem(world: World, calm: Calm, point: str, codes: list[int]) -> str:
