@@ -8,7 +8,7 @@ COMPAT := pyautogen-0.2.35 autogen-agentchat-0.2.40 pyautogen-0.9 ag2-0.14.0 aut
 export UV_SYSTEM_CERTS ?= 1
 
 .SECONDARY:  # keep the environments of the matrix
-.PHONY: demo test check lint types compat autogen-suite bench clean
+.PHONY: demo test check lint types compat crash autogen-suite bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/autogen-persist demo
@@ -29,6 +29,10 @@ types: $(VENV)/ready
 compat: $(COMPAT:%=compat-%)
 compat-%: .compat/%/ready
 	.compat/$*/bin/python -m pytest tests/compat
+
+# Kills at every point, in every distribution; `make crash SAMPLE=2` tries 2 of each scenario.
+crash: $(COMPAT:%=.compat/%/ready)
+	$(BIN)/python -m tests.crash.matrix $(COMPAT:%=--distribution %) $(SAMPLE:%=--sample %)
 
 # AutoGen's own tests with every agent persisted: make autogen-suite TESTS=path/to/test/agentchat
 autogen-suite: $(VENV)/ready

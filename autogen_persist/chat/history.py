@@ -158,8 +158,11 @@ class History:
         self._session.event("rewound", {"to": position})
 
     def _check_members(self, manager: Any) -> None:
-        """A group's journal belongs to those who are in the group."""
-        group = groupchat_of(manager)
+        """A group's journal belongs to those who are in the group.
+
+        A script that runs again is compared with its journal anyway.
+        """
+        group = None if self.script else groupchat_of(manager)
         started = [r for r in self._rows if r.kind == "run_started" and "members" in r.body]
         if group is None or not started:
             return

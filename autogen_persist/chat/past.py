@@ -142,13 +142,19 @@ class PastRun:
         waiting = [row for queue in self.answers.values() for row in queue if row.chat == chat]
         expected = min(waiting, key=lambda row: row.pos)
         return Divergence(
-            where=_place(expected),
+            where=_place(expected, self._message_after(expected)),
             expected=f"the {_WORDS[expected.kind]} of {expected.speaker} that is journaled there",
             found=f"another {_WORDS[key[0]]} of {key[1]}",
             cause=self._change(key[1])
             or "What it was asked with has changed since: a prompt, a "
             "tool, or a clock or a set in a message.",
         )
+
+    def _message_after(self, row: Row) -> int | None:
+        """The number of the message that an effect led to, as people cite it."""
+        later = [each.seq for each in self.said[row.chat] if each.seq and each.pos > row.pos]
+        before = self.last_message.seq if self.last_message else None
+        return later[0] if later else before and before + 1
 
     def _change(self, name: str) -> str:
         """How an agent differs from the one that was journaled, as far as the roster tells."""
@@ -215,14 +221,14 @@ _WORDS = {
 }
 
 
-def _place(row: Row) -> str:
-    return f"run {row.run}, chat {row.chat!r}, row {row.pos} of session {row.session_id!r}"
+def _place(row: Row, message: int | None = None) -> str:
+    cited = f"message {message}, " if message else ""
+    return f"run {row.run}, chat {row.chat!r}, {cited}row {row.pos} of session {row.session_id!r}"
 
 
 def _other_words(expected: Row, speaker: str, listener: str, body: Any) -> Divergence:
-    number = f"message {expected.seq}" if expected.seq else expected.kind
     return Divergence(
-        where=f"{_place(expected)} ({number})",
+        where=_place(expected, expected.seq),
         expected=f"{expected.speaker} to {expected.listener}: {_short(expected.body)}",
         found=f"{speaker} to {listener}: {_short(body)}",
         cause="The script has changed since, or says what is different each time.",
@@ -231,8 +237,9 @@ def _other_words(expected: Row, speaker: str, listener: str, body: Any) -> Diver
 
 
 def other_opening(expected: PastRun, found: tuple[str, str, Any]) -> Divergence:
+    said = next(iter(expected.said[expected.started.chat]), None)
     return Divergence(
-        where=f"run {expected.number}",
+        where=_place(expected.started, said.seq if said else None),
         expected=f"{expected.key[0]} to {expected.key[1]}: {_short(expected.key[2])}",
         found=f"{found[0]} to {found[1]}: {_short(found[2])}",
         cause="The opening of the chat has changed since, or another chat comes first now.",

@@ -70,7 +70,11 @@ class Tool(Outer):
         self.name = str(func_call.get("name", ""))
         self._arguments = func_call.get("arguments")
         request = {"name": func_call.get("name"), "arguments": self._arguments}
-        codec = (lambda result: _dump(agent, result), lambda answer: _load(agent, answer))
+        before = _known(agent)
+        codec = (
+            lambda result: {**_dump(agent, result), **_learnt(agent, before)},
+            lambda answer: _load(agent, answer),
+        )
         super().__init__("tool", agent.name, digest_of(request), place, codec)
         self._mark = mark_of(getattr(agent, "_function_map", {}).get(self.name))
 
@@ -200,7 +204,7 @@ def _short(value: Any) -> str:
 
 
 def _dump(agent: Any, result: Any) -> dict[str, Any]:
-    """What the tool returned, and the context variables that it may have changed.
+    """What the tool returned.
 
     AutoGen makes text of what it does not know, so text is all that is kept of such things.
     """
@@ -209,15 +213,46 @@ def _dump(agent: Any, result: Any) -> dict[str, Any]:
     kept = dict(response)
     if hasattr(content, "chat_messages"):  # a handoff to an agent
         kept["content"] = {"agent": content.name}
-        return {"success": success, "response": kept, "is_agent": True, **_context(agent)}
-    if bodies.dump(content)[1]:
+        return {"success": success, "response": kept, "is_agent": True}
+    kept["content"] = _without_repetition(agent, content)
+    if bodies.dump(kept["content"])[1]:
         kept["content"] = str(content)
-    return {"success": success, "response": kept, **_context(agent)}
+    return {"success": success, "response": kept}
+
+
+def _without_repetition(agent: Any, content: Any) -> Any:
+    """A ReplyResult with the context variables that it changes.
+
+    Tools return all they know, and an object that JSON cannot hold would cost us the target.
+    """
+    variables: Any = getattr(content, "context_variables", None)
+    if not getattr(variables, "data", None):
+        return content
+    known = _known(agent)
+    new = {k: v for k, v in variables.data.items() if bodies.dump(v)[0] != known.get(k)}
+    return content.model_copy(update={"context_variables": type(variables)(data=new)})
 
 
 def _context(agent: Any) -> dict[str, Any]:
-    variables = getattr(getattr(agent, "context_variables", None), "data", None)
-    return {"context": dict(variables)} if variables else {}
+    """The context variables, which all agents of a pattern share; AutoGen 0.2 has none."""
+    return getattr(getattr(agent, "context_variables", None), "data", None) or {}
+
+
+def _known(agent: Any) -> dict[str, bytes]:
+    """As text, for a tool may change a list in its place."""
+    return {name: bodies.dump(value)[0] for name, value in _context(agent).items()}
+
+
+def _learnt(agent: Any, before: Mapping[str, bytes]) -> dict[str, Any]:
+    """What a tool did to the context variables.
+
+    Only that: what it left alone the script makes again, also where JSON cannot hold it.
+    """
+    context, after = _context(agent), _known(agent)
+    changed = [name for name, text in after.items() if before.get(name) != text]
+    gone = [name for name in before if name not in after]
+    told: dict[str, Any] = {"context": {name: context[name] for name in changed}} if changed else {}
+    return {**told, "forgotten": gone} if gone else told
 
 
 def _load(agent: Any, answer: Mapping[str, Any]) -> Any:
@@ -229,4 +264,6 @@ def _load(agent: Any, answer: Mapping[str, Any]) -> Any:
         response["content"] = next(a for a in among if a.name == name)
     if "context" in answer:
         agent.context_variables.data.update(answer["context"])
+    for name in answer.get("forgotten", ()):
+        agent.context_variables.data.pop(name, None)
     return answer["success"], response

@@ -7,8 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
-from enum import Enum
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.text import Text
@@ -30,11 +29,6 @@ Args = Annotated[list[str] | None, typer.Argument(help="Its own arguments.")]
 Module = Annotated[bool, typer.Option("-m", help="SCRIPT is a module.")]
 
 
-class Asking(str, Enum):
-    ask = "ask"
-    park = "park"
-
-
 def run(
     script: Script,
     args: Args = None,
@@ -47,13 +41,29 @@ def run(
         bool, typer.Option("--replay", help="Compare the script with its journal; see `replay`.")
     ] = False,
     human_input: Annotated[
-        Asking,
+        Literal["ask", "park"],
         typer.Option(
             "--human-input",
             help="Where a person is asked: ask at the terminal, or park: end with exit code 75 "
             "until `autogen-persist answer` was called.",
         ),
-    ] = Asking.ask,
+    ] = "ask",
+    unfinished_tool: Annotated[
+        Literal["retry", "ask", "fail", "skip"],
+        typer.Option(
+            "--unfinished-tool",
+            help="A tool that was interrupted: retry it, ask you, fail, or skip it and tell the "
+            "model that its outcome is unknown.",
+        ),
+    ] = "retry",
+    on_divergence: Annotated[
+        Literal["error", "live"],
+        typer.Option(
+            "--on-divergence",
+            help="Where the script leaves its journal: stop with an error, or go on live and hide "
+            "the rest of the journal.",
+        ),
+    ] = "error",
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for its owner.")] = 0,
     url: Url = None,
 ) -> None:
@@ -67,15 +77,17 @@ def run(
     name = session or new_id()
     if _SEED not in os.environ:
         _start_again_with_seed(_seed(name), [] if session else ["--session", name])
-    options: Any = {"human_input": human_input.value}
-    journal = instrument(session_id=name, url=url, wait=wait, **options)
+    journal = instrument(
+        session_id=name, url=url, wait=wait, human_input=human_input,
+        unfinished_tool=unfinished_tool, on_divergence=on_divergence,
+    )  # fmt: skip
     journal.on_closing = None  # only an exit code of 0 completes the session
     words = ["-m", script, *(args or [])] if module else [script, *(args or [])]
     if _is_complete(journal.events()) and not again:
         journal.close()
         tell(f"Session {name} is complete. {_how_to_go_on(journal, words)}")
         raise typer.Exit(0)
-    asking = ["--human-input", "park"] if human_input is Asking.park else []
+    asking = ["--human-input", "park"] if human_input == "park" else []
     raise typer.Exit(_run(journal, asking, words, module))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from autogen_persist.store.tail import WINDOW
 from tests.support import chains
 
 SCRIPT = Path(__file__).parent.parent / "support" / "endless_chat.py"
+SEEDS = range(10 if os.environ.get("CRASH") == "all" else 2)
 
 
 def heard_before_kill(url: str, durability: str, lines: int) -> int:
@@ -31,7 +33,7 @@ def heard_before_kill(url: str, durability: str, lines: int) -> int:
     return last
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_every_message_that_was_heard_is_journaled(url, durability, seed):
     """A kill at a random commit loses nothing that anyone heard, and leaves no gap."""
@@ -44,7 +46,7 @@ def test_every_message_that_was_heard_is_journaled(url, durability, seed):
     assert len(texts) >= heard
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_behind_loses_no_more_than_its_window(url, seed):
     """A kill costs at most the last 64 rows of a journal written behind, never one in between."""
     heard = heard_before_kill(url, "behind", random.Random(seed).randrange(100, 1500))

@@ -2,145 +2,56 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-
 import pytest
 
-from autogen_persist import Store
-from tests.support import chains
-from tests.support.model_server import ModelServer, digest, tool_call
-
-ROOT = Path(__file__).parent.parent.parent
-SCRIPT = ROOT / "tests" / "crash" / "scripts.py"
+from tests.crash.trials import SCENARIOS, World, attempt, available, spread
 
 
-def answer(request):
-    """A model that chooses speakers, calls tools and writes code where it is asked to."""
-    words = json.dumps(request["messages"])
-    mark = digest(request)
-    if "select the next role" in words:
-        return ("coder", "tester", "planner")[len(request["messages"]) % 3]
-    if request.get("tools") and words.count('"role": "tool"') < 2:
-        paid = words.count('"role": "tool"')
-        return {"tool_calls": [tool_call("pay", call_id=f"call_{paid}", amount=paid + 1)]}
-    if "write code" in words:
-        return f"```python\nprint({len(request['messages'])})\n```\n{mark}"
-    return None
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_kill_at_any_point_is_not_felt(tmp_path, shared_url, nursery, calm, sample, scenario):
+    """Same state, byte for byte; no call beyond the one in flight, no finished tool twice."""
+    if scenario not in available(nursery):
+        pytest.skip(f"this AutoGen has no {SCENARIOS[scenario]}")
+    expected, backend = calm(scenario), shared_url.partition(":")[0]
+
+    outcomes = []
+    for point in spread(expected.points(), f"{scenario} {backend}")[: sample[backend]]:
+        name = f"{scenario} {point}"
+        with World(tmp_path / point, shared_url, scenario, nursery, session=name) as world:
+            outcomes.append(attempt(world, expected, point))
+
+    assert [outcome for outcome in outcomes if not outcome.ok] == []
 
 
-class World:
-    """A place to run a script in: a database, a model, a log of tools."""
-
-    def __init__(self, folder: Path, url: str, name: str, server: ModelServer) -> None:
-        self.url, self.name, self.server = url, name, server
-        self.folder = folder
-        (folder / "work").mkdir(parents=True)
-        self.log = folder / "tools.log"
-        self.log.touch()
-
-    def run(self, kill: str = "", change: str = "", options: Sequence[str] = ()) -> int:
-        given = {
-            "CHANGE": change,
-            "MODEL_URL": self.server.url, "TOOL_LOG": str(self.log), "KILL": kill,
-            "STATE": str(self.folder / "state.json"), "WORK": str(self.folder / "work"),
-            "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "1",
-        }  # fmt: skip
-        command = [sys.executable, "-m", "autogen_persist.cli", "run", "--url", self.url]
-        done = subprocess.run(
-            [*command, *options, "--session", "s", str(SCRIPT), self.name],
-            env=os.environ | given, cwd=self.folder, input="yes\n" * 9,
-            capture_output=True, text=True,
-        )  # fmt: skip
-        self.output = done.stdout + done.stderr
-        return done.returncode
-
-    @property
-    def state(self):
-        return json.loads((self.folder / "state.json").read_text())
-
-
-NAMES = ["round_robin", "auto", "tools", "nested", "sequential", "asynchronous", "two_questions",
-         "code", "people"]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_kill_at_any_row_is_not_felt(tmp_path, name):
-    """Killed before or after each row, and run again: same state, no call and no tool twice."""
-    with ModelServer(answer) as server:
-        calm = World(tmp_path / "calm", f"sqlite:///{tmp_path}/calm.db", name, server)
-        assert calm.run() == 0, calm.output
-        with Store.open(calm.url) as store:
-            rows = store.head("s").pos
-        calls, paid = server.count, calm.log.read_text()
-        step = int(os.environ.get("CRASH_STEP", "9"))
-        for n, row in enumerate(range(2, rows, step)):
-            before = server.count
-            world = World(tmp_path / f"k{row}", f"sqlite:///{tmp_path}/k{row}.db", name, server)
-            when = ("before", "after")[n % 2]
-            assert world.run(kill=f"{when}:{row}") == -9, world.output
-            assert world.run() == 0, world.output
-            assert world.state == calm.state, (when, row)
-            assert server.count - before - calls in (0, 1), (when, row)
-            if when == "after":
-                assert world.log.read_text() == paid
-            with Store.open(world.url) as store:
-                assert chains.first_bad_row(store, "s") is None
-
-
-def test_chance_is_journaled(tmp_path, url):
+@pytest.mark.parametrize("kill", ["after:6", "before:11", "asked:4"])
+def test_chance_is_journaled(tmp_path, shared_url, nursery, kill):
     """A random choice falls the same way again, on every backend."""
-    with ModelServer(answer) as server:
-        world = World(tmp_path / "w", url, "chance", server)
-        assert world.run(kill="after:14") == -9
-        with Store.open(url) as store:
-            before = [row.speaker for row in store.messages("s")]
+    with World(tmp_path / "w", shared_url, "chance", nursery, session=f"chance {kill}") as world:
+        assert world.run(kill) == -9
+        before = speakers(world)
         assert world.run() == 0, world.output
-        with Store.open(url) as store:
-            assert [row.speaker for row in store.messages("s")][: len(before)] == before
+        assert speakers(world)[: len(before)] == before
 
 
-def test_it_may_be_killed_again_and_again(tmp_path, url):
-    """Three kills, the last two while it resumes: the same end, each call paid once."""
-    with ModelServer(answer) as server:
-        calm = World(tmp_path / "calm", f"sqlite:///{tmp_path}/calm.db", "tools", server)
-        assert calm.run() == 0, calm.output
-        calls = server.count
-        world = World(tmp_path / "w", url, "tools", server)
-        for kill in ("after:9", "before:4", "after:3"):
-            assert world.run(kill=kill) == -9, world.output
-        assert world.run() == 0, world.output
-        assert world.state == calm.state
-        assert world.log.read_text() == calm.log.read_text()
-        assert server.count - calls - calls <= 3
+def speakers(world):
+    return [row.speaker for row in world.rows() if row.type == "message"]
 
 
-@pytest.mark.parametrize("change", ["prompt", "opening"])
-def test_a_changed_script_is_found_out_before_it_costs_anything(tmp_path, change):
-    """An edited prompt or opening: an error that says where, and not one call more."""
-    with ModelServer(answer) as server:
-        url = f"sqlite:///{tmp_path}/a.db"
-        world = World(tmp_path / "w", url, "round_robin", server)
-        assert world.run(kill="after:12") == -9
-        before = server.count
-        assert world.run(change=change) == 1
-        assert server.count == before
-        assert "Divergence" in world.output
-        assert "run 1" in world.output
+def test_it_may_be_killed_again_and_again(tmp_path, shared_url, nursery, calm):
+    """Four kills, three of them while it resumes: the same end, each finished tool once."""
+    with World(tmp_path / "w", shared_url, "tools", nursery, session="again") as world:
+        outcome = attempt(world, calm("tools"), "after:9+before:1+after:3+doing:1")
+
+    assert outcome.ok, outcome
 
 
-def test_a_completed_script_is_not_run_again_by_accident(tmp_path, sqlite_url):
+def test_a_completed_script_is_not_run_again_by_accident(tmp_path, sqlite_url, nursery):
     """The second start says that it is complete; --again runs it once more."""
-    with ModelServer(answer) as server:
-        world = World(tmp_path / "w", sqlite_url, "round_robin", server)
+    with World(tmp_path / "w", sqlite_url, "round_robin", nursery) as world:
         assert world.run() == 0
-        calls = server.count
+        calls = world.server.calls
         assert world.run() == 0
         assert "is complete" in world.output
-        assert server.count == calls
+        assert world.server.calls == calls
         assert world.run(options=["--again"]) == 0, world.output
-        assert server.count == 2 * calls
+        assert world.server.calls == 2 * calls

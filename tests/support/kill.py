@@ -1,25 +1,34 @@
-"""Kills the process that imports it at a given row: KILL='before:7' or 'after:7'."""
+"""Kills this process at a chosen place: KILL='before:7', 'after:7', 'doing:2' or 'done:2'.
+
+Before or after the seventh row is written, or in the second tool: before it has done
+anything, or after that and before it returns.
+"""
 
 import os
 import signal
+from collections import Counter
 
 from autogen_persist.store.journal import Journal
 
+_passed: Counter[str] = Counter()
+
 
 def arm() -> None:
-    """Wrap the append; without KILL nothing happens."""
-    when, _, row = os.environ.get("KILL", "").partition(":")
-    if not row:
-        return
-    original, left = Journal.append, [int(row)]
+    """Wrap the append; without a row in KILL nothing happens."""
+    original = Journal.append
 
     def append(self, drafts, **options):
-        left[0] -= 1
-        if left[0] == 0 and when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
+        here("before")
         result = original(self, drafts, **options)
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+        here("after")
         return result
 
-    Journal.append = append
+    if os.environ.get("KILL", "").startswith(("before:", "after:")):
+        Journal.append = append
+
+
+def here(place: str) -> None:
+    """Where the process dies, if this is the place and the time."""
+    _passed[place] += 1
+    if os.environ.get("KILL") == f"{place}:{_passed[place]}":
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -11,6 +11,7 @@ In a process of its own: `python -m tests.support.model_server`, which prints it
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sys
@@ -25,15 +26,30 @@ Answer = str | dict[str, Any] | None
 MODEL = "gpt-4o-mini"
 
 
+class Refused(Exception):
+    """Raised by a script to answer with this HTTP status; the client is told not to retry."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(f"the model is away ({status})")
+
+
 class ModelServer:
     """Answers `POST /v1/chat/completions`, whole or streamed, and keeps what it was asked.
 
     answer: takes the request and returns the words, a whole assistant message (with
-        `tool_calls`, say), or None for the default, `asked <digest>`.
+        `tool_calls`, say), or None for the default, `asked <digest>`. May raise Refused.
+    watch: told ("asked", n) when request n has arrived and is not answered yet, and
+        ("streamed", n) when half of its streamed answer is out.
     """
 
-    def __init__(self, answer: Callable[[Request], Answer] | None = None, port: int = 0) -> None:
+    def __init__(
+        self, answer: Callable[[Request], Answer] | None = None, port: int = 0,
+        watch: Callable[[str, int], None] = lambda what, number: None,
+    ) -> None:  # fmt: skip
         self.requests: list[Request] = []
+        self.refused = 0
+        self.watch = watch
         self._answer = answer or (lambda request: None)
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", port), _Handler)
@@ -51,6 +67,11 @@ class ModelServer:
         """How often it was asked."""
         return len(self.requests)
 
+    @property
+    def calls(self) -> int:
+        """What would be on the bill: it was asked and did not refuse."""
+        return self.count - self.refused
+
     def __enter__(self) -> ModelServer:
         self._thread.start()
         return self
@@ -60,11 +81,22 @@ class ModelServer:
         self._server.server_close()
         self._thread.join()
 
-    def reply(self, request: Request) -> dict[str, Any]:
-        """The assistant message that answers a request."""
+    def note(self, request: Request) -> int:
+        """Keep a request; return its number."""
         with self._lock:
             self.requests.append(request)
-        said = self._answer(request)
+            number = self.count
+        self.watch("asked", number)
+        return number
+
+    def reply(self, request: Request) -> dict[str, Any]:
+        """The assistant message that answers a request."""
+        try:
+            said = self._answer(request)
+        except Refused:
+            with self._lock:
+                self.refused += 1
+            raise
         if said is None:
             said = f"asked {digest(request)}"
         if isinstance(said, str):
@@ -96,6 +128,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     model: ModelServer
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed is no news."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -103,22 +140,34 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        number = self.server.model.note(request)
         try:
             message = self.server.model.reply(request)
         except Exception as error:
             problem = {"message": f"{type(error).__name__}: {error}", "type": "script"}
-            return self._send(400, "application/json", json.dumps({"error": problem}).encode())
-        if request.get("stream"):
-            body = b"".join(_events(message))
-            return self._send(200, "text/event-stream", body)
-        return self._send(200, "application/json", json.dumps(_completion(message)).encode())
+            status = error.status if isinstance(error, Refused) else 400
+            return self._send(status, [json.dumps({"error": problem}).encode()])
+        if not request.get("stream"):
+            return self._send(200, [json.dumps(_completion(message)).encode()])
+        events = list(_events(message))
+        middle = len(events) // 2
+        halves = [b"".join(events[:middle]), b"".join(events[middle:])]
+        between = functools.partial(self.server.model.watch, "streamed", number)
+        return self._send(200, halves, kind="text/event-stream", between=between)
 
-    def _send(self, status: int, kind: str, body: bytes) -> None:
+    def _send(
+        self, status: int, parts: list[bytes], *, kind: str = "application/json",
+        between: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
         self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(sum(map(len, parts))))
+        self.send_header("x-should-retry", "false")  # the client would wait, and ask again
         self.end_headers()
-        self.wfile.write(body)
+        for n, part in enumerate(parts):
+            if n:
+                between()
+            self.wfile.write(part)
 
     def log_message(self, *_: object) -> None:
         """Silent."""
