@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import append, chats, disk, processes, restore
+from benchmarks import append, chats, disk, processes, replay, restore
 from benchmarks.bench import Bench, timed
 from benchmarks.report import Report, micros
 
@@ -24,6 +24,7 @@ SECTIONS = {
     "disk": disk.run,
     "processes": processes.run,
     "chats": chats.run,
+    "replay": replay.run,
 }
 
 

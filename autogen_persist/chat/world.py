@@ -39,10 +39,16 @@ def create(original: Any, wrapper: Any, **config: Any) -> Any:
         lambda answer: _load_response(answer, wrapper),
     )
     effect = find("model", agent, None, codec, digest=_request_digest(wrapper, config))
-    before = copy.deepcopy(wrapper.actual_usage_summary)
+    before: Any = None
+
+    def ask() -> Any:
+        nonlocal before
+        before = copy.deepcopy(wrapper.actual_usage_summary)
+        return original(wrapper, **config)
+
     return perform(
         effect,
-        lambda: original(wrapper, **config),
+        ask,
         tell=lambda response: _bill(wrapper, response, before),
         replayed=lambda receipt: _charge(wrapper, receipt.body),
     )
