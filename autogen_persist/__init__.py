@@ -6,6 +6,7 @@ from autogen_persist.chat.marks import idempotency_key as idempotency_key
 from autogen_persist.chat.marks import idempotent as idempotent
 from autogen_persist.chat.marks import once as once
 from autogen_persist.chat.marks import rerun as rerun
+from autogen_persist.errors import AgentsChanged as AgentsChanged
 from autogen_persist.errors import AutoGenNotFound as AutoGenNotFound
 from autogen_persist.errors import BadArgument as BadArgument
 from autogen_persist.errors import BadUrl as BadUrl
@@ -15,6 +16,7 @@ from autogen_persist.errors import JournalUnavailable as JournalUnavailable
 from autogen_persist.errors import LeaseLost as LeaseLost
 from autogen_persist.errors import NoSuchDatabase as NoSuchDatabase
 from autogen_persist.errors import NoSuchSession as NoSuchSession
+from autogen_persist.errors import NothingToResume as NothingToResume
 from autogen_persist.errors import NotJournalable as NotJournalable
 from autogen_persist.errors import OutsideTool as OutsideTool
 from autogen_persist.errors import PersistError as PersistError
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _NEED_AUTOGEN = ("PersistentAgent", "PersistentGroupChat", "PersistentMixin")
 __all__ = [
+    "AgentsChanged",
     "AutoGenNotFound",
     "BadArgument",
     "BadUrl",
@@ -52,6 +55,7 @@ __all__ = [
     "NoSuchDatabase",
     "NoSuchSession",
     "NotJournalable",
+    "NothingToResume",
     "OutsideTool",
     "PersistError",
     "PersistentAgent",

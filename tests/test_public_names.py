@@ -6,9 +6,9 @@ import autogen_persist
 from autogen_persist.options import DEFAULTS
 
 NAMES = {
-    "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
+    "AgentsChanged", "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
     "JournalUnavailable", "LeaseLost", "Message", "NoSuchDatabase", "NoSuchSession",
-    "NotJournalable", "OutsideTool", "PersistError", "PersistentAgent", "PersistentGroupChat",
+    "NotJournalable", "NothingToResume", "OutsideTool", "PersistError", "PersistentAgent", "PersistentGroupChat",
     "PersistentMixin", "ReplayedError", "Row", "SchemaOutOfDate", "Session", "SessionBusy",
     "SessionClosed", "SessionConflict", "Store", "ToolRefused", "UnfinishedTool",
     "idempotency_key", "idempotent", "instrument", "once", "persist", "rerun", "uninstrument",
