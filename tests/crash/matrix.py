@@ -78,7 +78,10 @@ class Distribution:
         line = Line(self.name, scenario)
         with World(self._folder / scenario, self._file, scenario, nursery) as world:
             world.session = f"{scenario} calm"
-            calm = Calm.of(world)
+            try:
+                calm = Calm.of(world)
+            except AssertionError as error:  # the others are still worth a look
+                return self._not_even_calm(line, str(error))
         for backend, url in self._urls.items():
             for point in spread(calm.points(), f"{self.name} {scenario} {backend}")[:sample]:
                 name = f"{scenario} {point}"
@@ -86,6 +89,14 @@ class Distribution:
                 with World(folder, url, scenario, nursery, session=name) as world:
                     line.outcomes.append(attempt(world, calm, point))
                 shutil.rmtree(folder)
+        _say(line)
+        return line
+
+    def _not_even_calm(self, line: Line, output: str) -> Line:
+        problem = f"it fails without a kill: {output[-1500:]}"
+        line.outcomes.append(
+            Outcome(point="none", exact=False, extra=0, repeated=[], problem=problem)
+        )
         _say(line)
         return line
 

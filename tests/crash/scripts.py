@@ -73,6 +73,11 @@ def state(*agents, results=(), **more):
     }
 
 
+def as_text(value):
+    """An image by its pixels, for its address is another one each time."""
+    return value.tobytes().hex() if hasattr(value, "tobytes") else str(value)
+
+
 # Groups.
 
 
@@ -218,8 +223,8 @@ def pictures():
 
     asker = user()
     looker = MultimodalConversableAgent("looker", llm_config=MODEL, human_input_mode="NEVER")
-    result = asker.initiate_chat(looker, message=f"What is this? <img {PIXEL}>", max_turns=2)
-    return state(asker, looker, results=[result])
+    said = f"What is this? <img {PIXEL}>"
+    return state(asker, looker, results=[asker.initiate_chat(looker, message=said, max_turns=2)])
 
 
 def picture():
@@ -400,12 +405,7 @@ def auto_pattern():
     return state(*agents, results=[result], context=context.to_dict(), last=last.name)
 
 
-def shown(value):
-    """A picture by its pixels, anything else by its text."""
-    return value.tobytes().hex() if hasattr(value, "tobytes") else str(value)
-
-
 if __name__ == "__main__":
     final = globals()[sys.argv[1]]()
     with open(os.environ["STATE"], "w") as file:
-        json.dump(final, file, default=shown, sort_keys=True)
+        json.dump(final, file, default=as_text, sort_keys=True)
