@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from autogen_persist import Store, uninstrument
 from autogen_persist.opening import close_all
 
 _numbers = itertools.count(1)
+# AutoGen's executors call `python`, which a machine need not have under this name.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 
 @pytest.fixture(scope="session")
