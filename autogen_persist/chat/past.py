@@ -48,7 +48,7 @@ class PastRun:
         self.open: dict[Key, list[Row]] = defaultdict(list)
         """Effects that were begun and have no receipt: they were in flight."""
         self._unanswered: Counter[str] = Counter()
-        self._last = started.pos
+        self._last, self._is_over = started.pos, False
 
     def add(self, row: Row) -> None:
         if row.kind in _NOT_COMPARED:
@@ -81,6 +81,12 @@ class PastRun:
     def is_open(self) -> bool:
         """Whether it broke off."""
         return self.ended is None or self.ended.body.get("reason") in _BROKEN
+
+    def ends_like(self, body: Mapping[str, Any]) -> bool:
+        """Whether the journal knows this end already."""
+        if self.ended is None or (self.is_open and not self._is_over):
+            return False
+        return bool(self.ended.body.get("reason") == body.get("reason"))
 
     @property
     def first_left(self) -> int:
@@ -128,15 +134,15 @@ class PastRun:
         return None
 
     def is_over(self) -> None:
-        """It came to its end: its last failure was caught, and is not tried again."""
-        self._last = 0
+        """Something came after it: its last failure was caught, and is not tried again."""
+        self._is_over = True
 
     def was_in_flight(self, key: Key) -> Row | None:
         """The intent without a receipt, taken once."""
         return self.open[key].pop(0) if self.open[key] else None
 
     def _counts(self, receipt: Row) -> bool:
-        return "error" not in receipt.body or receipt.pos != self._last
+        return self._is_over or "error" not in receipt.body or receipt.pos != self._last
 
     def _diverged(self, key: Key, chat: str) -> Divergence:
         waiting = [row for queue in self.answers.values() for row in queue if row.chat == chat]
@@ -197,6 +203,8 @@ class Past:
                 self.outside.add(row)
         self.waiting = list(self.runs.values())
         """Those that have not been replayed yet."""
+        for run in self.waiting[:-1]:
+            run.is_over()
 
     def __bool__(self) -> bool:
         return bool(self.waiting)

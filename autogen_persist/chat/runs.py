@@ -181,7 +181,9 @@ class Chat:
     def _note(self, kind: str, body: Mapping[str, Any]) -> None:
         assert self._begun is not None
         for session, number in self._begun.own.items():
-            if not session.closed:
+            past = self._begun.pasts.get(session)
+            known = past is not None and kind == "run_ended" and past.ends_like(body)
+            if not session.closed and not known:
                 session.event(kind, body, speaker=self._sender.name,
                               listener=self._recipient.name, run=number,
                               chat=self._here.chat)  # fmt: skip

@@ -243,6 +243,28 @@ def test_several_chats_are_replayed_in_their_order(sqlite_url):
         assert server.count - 2 * calls <= 1
 
 
+def test_a_failure_that_was_caught_stays_caught(sqlite_url):
+    """The first chat failed and the script went on: run again, it fails the same way, unpaid."""
+    with ModelServer(
+        lambda request: 1 / 0 if "fail" in str(request["messages"]) else None
+    ) as server:
+
+        def scene():
+            alpha, bravo = thinker("alpha", server), thinker("bravo", server)
+            with persist(bravo, session_id="s", url=sqlite_url) as session:
+                with pytest.raises(Exception, match="ZeroDivisionError"):
+                    alpha.initiate_chat(bravo, message="fail", max_turns=1)
+                alpha.initiate_chat(bravo, message="go on", max_turns=3)
+                return endings(session)
+
+        killed(scene, after_rows=12)
+        calls = server.count
+        ends = scene()
+
+        assert ends == ["exception", "max_turns"]
+        assert server.count - calls <= 4
+
+
 def test_an_async_chat_goes_on_as_well(sqlite_url):
     """`a_initiate_chat` is replayed like its twin."""
     with ModelServer() as server:
