@@ -75,10 +75,17 @@ def persist(
         name = type(target).__name__ if is_chat else target.name
         raise SessionConflict(target=name, has=known.id, wanted=str(session_id))
     session = open_session(session_id, url=url, process=describe(), **options)
-    if not is_off():
-        seam.use(session)
+    if is_off():
+        return session
+    is_new = not seam.is_used(session)
+    seam.use(session)
+    try:
         (seats.mark if is_chat else seats.sit)(target, session)
         seam.attach(session, target)
+    except BaseException:
+        if is_new:
+            session.close()
+        raise
     return session
 
 

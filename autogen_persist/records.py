@@ -79,15 +79,14 @@ def visible(rows: Iterable[Row]) -> list[Row]:
 
 def status_of(events: Iterable[Row]) -> str:
     """How a session stands that nobody is working on: by its last run."""
-    status = "new"
+    runs: dict[int, str] = {}
+    broken = {"exception": "failed", "interrupted": "interrupted"}
     for row in visible(events):
         if row.kind == "run_started":
-            status = "interrupted"
+            runs[row.run] = "interrupted"
         elif row.kind == "run_ended":
-            reason = row.body.get("reason")
-            broken = {"exception": "failed", "interrupted": "interrupted"}
-            status = broken.get(str(reason), "finished")
-    return status
+            runs[row.run] = broken.get(str(row.body.get("reason")), "finished")
+    return runs[max(runs)] if runs else "new"
 
 
 Message = Row

@@ -59,8 +59,8 @@ class Session:
         """How the chats of this session are resumed."""
         self.running = 0
         """How many runs go on in this process."""
-        self.broke_off = False
-        """Whether a run was stopped by an error of ours: then it waits to be resumed."""
+        self.last_run: BaseException | str | None = None
+        """How the last run in this process ended: by an error, or well; None before the first."""
         self.wrap_effect: Callable[[Session, Any], Any] | None = None
         """How a function becomes an effect; what listens knows in which chat it is called."""
         self._runs, self._counting = 0, threading.Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import os
 import sys
 import threading
@@ -29,8 +30,10 @@ def watch() -> None:
     """
     if not getattr(sys.excepthook, "watches", False):
         sys.excepthook = _watching(sys.excepthook, lambda *details: note_failure())
-    if not getattr(sys.exit, "watches", False):
-        sys.exit = _watching(sys.exit, _note_code)
+    for place, name in ((sys, "exit"), (builtins, "exit"), (builtins, "quit")):
+        known = getattr(place, name, None)  # `python -S` has no exit() and quit()
+        if known is not None and not getattr(known, "watches", False):
+            setattr(place, name, _watching(known, _note_code))
 
 
 def _watching(original: Any, note: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 from autogen_persist.chat import seats
 from autogen_persist.chat.distribution import groupchat_of
@@ -39,7 +40,10 @@ class History:
         messages = [row for row in self._rows if row.type == "message"]
         self._names = {name for row in messages for name in (row.speaker, row.listener)}
         """Who took part before this process; nobody in a new session."""
-        self._known: dict[Any, State] = {}
+        self._known: WeakKeyDictionary[Any, State] = WeakKeyDictionary()
+        self._met: WeakSet[Any] = WeakSet()
+        """Everybody who takes part, also those who keep the history they have."""
+        self._taken: list[PastRun] = []
         self._first = True
         self._named: PastRun | None = None
         self.has_past = False
@@ -47,6 +51,7 @@ class History:
 
     def attach(self, target: Any) -> None:
         """Somebody persisted this agent or manager: it gets back what is finished."""
+        self._met.update(agent for agent in (target, *seats.members(target)) if _remembers(agent))
         if self._first and self._names and not self.script:
             self._check_members(target)
             self._put_back([target, *seats.members(target)], self._finished())
@@ -54,6 +59,7 @@ class History:
     def take(self, sender: Any, recipient: Any, opening: Mapping[str, Any]) -> PastRun | None:
         """The journaled run that a top-level chat is, if it is one again."""
         people = [sender, recipient, *seats.members(sender), *seats.members(recipient)]
+        self._met.update(agent for agent in people if _remembers(agent))
         key = opening_key(sender.name, recipient.name, opening)
         run = self._named or self.past.find(key)
         first, self._first = self._first, False
@@ -63,13 +69,14 @@ class History:
             self._check_members(recipient)
             self._rows = visible(self._session.rows())  # something may have been said since
             self._go_back_to(run)
-            self._put_back(people, self._rows)
+            self._put_back(people, self._rows, lived=run is not None)
         else:
             self._welcome(people)
         self.has_past = first and any(self._is_kept(row) for row in self._rows)
         self._rows, self._named = [], None
         if run is not None:
             self.past.waiting.remove(run)
+            self._taken.append(run)
             run.rewind = self._rewind if self._session.options["on_divergence"] == "live" else None
         return run
 
@@ -85,7 +92,7 @@ class History:
         self._named, self._first = run, True
 
     def agent(self, name: str, others: Iterable[Any]) -> Any | None:
-        return next((a for a in (*others, *self._known) if a.name == name), None)
+        return next((a for a in (*others, *self._met) if a.name == name), None)
 
     def _finished(self) -> list[Row]:
         broken = {run.number for run in self.past.runs.values() if run.is_open}
@@ -99,25 +106,32 @@ class History:
             self.past.waiting = [each for each in self.past.waiting if each.number >= run.number]
         start = self.past.waiting[0].started.pos
         self._rows = [row for row in self._rows if row.pos < start]
+        self._end = start - 1
 
     def _is_kept(self, row: Row) -> bool:
         return row.type == "message" and any(a.name == row.listener for a in self._known)
 
-    def _put_back(self, people: Iterable[Any], rows: Iterable[Row]) -> None:
-        """Give everybody the past that these rows tell of, and nothing else."""
+    def _put_back(self, people: Iterable[Any], rows: Iterable[Row], *, lived: bool = False) -> None:
+        """Give everybody the past that these rows tell of, and nothing else.
+
+        lived: also those who took part earlier in this process, as in a notebook.
+        """
+        if lived:
+            _empty([a for a in people if a not in self._known and seats.has_lived(a)])
         for agent in self._newcomers(people):
             self._known[agent] = State(agent)
-        for state in self._known.values():
-            state.put_back()
-        restore(rows, self._known)
+        for agent, state in self._known.items():
+            state.put_back(agent)
+        restore(rows, list(self._known))
 
     def _welcome(self, people: Iterable[Any]) -> None:
         """Somebody speaks for the first time in this process: what earlier ones knew of it."""
-        new = [agent for agent in self._newcomers(people) if agent.name in self._names]
+        missing = self._names - {agent.name for agent in self._known}
+        new = [agent for agent in self._newcomers(people) if agent.name in missing]
         if new:
             self._known.update({agent: State(agent) for agent in new})
             rows = visible(self._session.rows())
-            restore([r for r in rows if r.pos <= self._end], self._known, only=new)
+            restore([r for r in rows if r.pos <= self._end], list(self._known), only=new)
 
     def _newcomers(self, people: Iterable[Any]) -> list[Any]:
         """Who has no past yet. Those who have one in this process keep it."""
@@ -129,13 +143,19 @@ class History:
         """Another chat begins than the one that was interrupted."""
         if self.script and self._session.options["on_divergence"] == "error":
             raise other_opening(self.past.waiting[0], key)
+        if self.script:  # on_divergence="live"
+            self._session.event("rewound", {"to": self.past.waiting[0].started.pos - 1})
+        else:
+            self._abandon(people)
+        self.past.waiting.clear()
+        self._rows = visible(self._session.rows())
+        self._put_back(people, self._rows)
+
+    def _abandon(self, people: list[Any]) -> None:
         for run in self.past.waiting:
             if run.is_open:
                 self._close(run, people)
         self._session.event("abandoned", {"runs": [run.number for run in self.past.waiting]})
-        self.past.waiting.clear()
-        self._rows = visible(self._session.rows())
-        self._put_back(people, self._rows)
 
     def _close(self, run: PastRun, people: list[Any]) -> None:
         """A tool call that nobody answered would make every later request invalid."""
@@ -153,6 +173,8 @@ class History:
         """on_divergence='live': what the journal has from here on is hidden, and written anew."""
         left = [run.first_left, *(later.started.pos for later in self.past.waiting)]
         position = min(left) - 1
+        if any(other is not run and other.goes_beyond(position) for other in self._taken):
+            raise parted  # what another chat has replayed would be hidden, too
         log.warning("%s The journal is rewound to row %d, the rest is live.", parted, position)
         self.past.waiting.clear()
         self._session.event("rewound", {"to": position})
@@ -175,6 +197,15 @@ class History:
         if self._session.options["on_mismatch"] == "error":
             raise changed
         log.warning("%s", changed)
+
+
+def _empty(agents: list[Any]) -> None:
+    for agent in agents:
+        for peer in agents:
+            agent.chat_messages.pop(peer, None)
+        group = groupchat_of(agent)
+        if group is not None:
+            group.messages.clear()
 
 
 def _remembers(agent: Any) -> bool:

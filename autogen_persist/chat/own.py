@@ -67,6 +67,11 @@ def outside(session: Session) -> Here:
     return _outside[session]
 
 
+def forget(session: Session) -> None:
+    """The session is closed."""
+    _outside.pop(session, None)
+
+
 class _Outside(Run):
     """Where a script is before, between and after its chats: run 0 of the session."""
 

@@ -48,7 +48,7 @@ class PastRun:
         self.open: dict[Key, list[Row]] = defaultdict(list)
         """Effects that were begun and have no receipt: they were in flight."""
         self._unanswered: Counter[str] = Counter()
-        self._last, self._is_over = started.pos, False
+        self.last, self._is_over = started.pos, False
 
     def add(self, row: Row) -> None:
         if row.kind in _NOT_COMPARED:
@@ -68,12 +68,13 @@ class PastRun:
             self.said[row.chat].append(row)
             if row.type == "message" and row.chat == self.started.chat:
                 self.last_message = row
-        self._last = row.pos
+        self.last = row.pos
 
     def _end(self, row: Row) -> None:
         self.ended = row
         said = self.said[row.chat]
         cut_short = row.body.get("reason") in _BROKEN
+        self._is_over = not cut_short
         if cut_short and said and said[-1].kind == "unheard":
             said.pop()  # noted because the chat broke off, which it will not do again
 
@@ -81,6 +82,9 @@ class PastRun:
     def is_open(self) -> bool:
         """Whether it broke off."""
         return self.ended is None or self.ended.body.get("reason") in _BROKEN
+
+    def goes_beyond(self, position: int) -> bool:
+        return self.last > position
 
     def ends_like(self, body: Mapping[str, Any]) -> bool:
         """Whether the journal knows this end already."""
@@ -92,7 +96,7 @@ class PastRun:
     def first_left(self) -> int:
         """The position of the first row that was not replayed."""
         left = [*self.said.values(), *self.answers.values(), *self.open.values()]
-        return min((row.pos for rows in left for row in rows), default=self._last + 1)
+        return min((row.pos for rows in left for row in rows), default=self.last + 1)
 
     def _part(self, parted: Divergence) -> None:
         """The script goes another way: an error, or live from here on."""
@@ -142,7 +146,7 @@ class PastRun:
         return self.open[key].pop(0) if self.open[key] else None
 
     def _counts(self, receipt: Row) -> bool:
-        return self._is_over or "error" not in receipt.body or receipt.pos != self._last
+        return self._is_over or "error" not in receipt.body or receipt.pos != self.last
 
     def _diverged(self, key: Key, chat: str) -> Divergence:
         waiting = [row for queue in self.answers.values() for row in queue if row.chat == chat]
@@ -179,8 +183,10 @@ def since_end(rows: Iterable[Row]) -> list[Row]:
     since: list[Row] = []
     for row in rows:
         since.append(row)
-        if row.kind in ("completed", "abandoned"):
+        if row.kind == "completed":
             since.clear()
+        elif row.kind == "abandoned":
+            since = [each for each in since if each.run not in row.body["runs"]]
     return since
 
 
@@ -205,6 +211,8 @@ class Past:
         """Those that have not been replayed yet."""
         for run in self.waiting[:-1]:
             run.is_over()
+        if any(run.goes_beyond(self.outside.last) for run in self.waiting):
+            self.outside.is_over()
 
     def __bool__(self) -> bool:
         return bool(self.waiting)

@@ -7,7 +7,7 @@ from typing import Any
 
 from autogen_persist.chat.past import _WORDS, Past, PastRun, _place, _short
 from autogen_persist.errors import Divergence
-from autogen_persist.records import Draft, Message, Row
+from autogen_persist.records import Draft, Message, Row, visible
 from autogen_persist.session import Session
 from autogen_persist.store import body as bodies
 
@@ -17,7 +17,7 @@ class Replay(Session):
 
     def __init__(self, session_id: str, rows: Iterable[Row]) -> None:
         super().__init__(session_id, None)
-        self._rows, self.complete = _last_act(rows)
+        self._rows, self.complete = _last_act(visible(rows))
         self.past = Past.of(self._rows)
         if self.complete:
             for run in self.past.runs.values():

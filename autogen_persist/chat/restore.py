@@ -25,32 +25,36 @@ def restore(
     speaker, say) were never in anybody else's history. Who spoke to a group and is not
     here has a stand-in. `only`: what these agents take part in, the others have the rest.
     """
-    Past(rows, agents, None if only is None else {agent.name for agent in only}).put_back()
+    _Restorer(rows, agents, None if only is None else {agent.name for agent in only}).put_back()
 
 
 class State:
     """What an agent remembers, to go back to."""
 
     def __init__(self, agent: Any) -> None:
-        self._agent = agent
         self._said = {peer: list(said) for peer, said in agent.chat_messages.items()}
         group = groupchat_of(agent)
         self._group = list(group.messages) if group is not None else None
         self._rest = {name: copy(getattr(agent, name)) for name in _KEPT if hasattr(agent, name)}
+        self._context = dict(_context(agent))
 
-    @property
-    def is_blank(self) -> bool:
-        """Whether nobody has said anything yet."""
-        return not any(self._said.values()) and not self._group
-
-    def put_back(self) -> None:
-        histories = self._agent.chat_messages
+    def put_back(self, agent: Any) -> None:
+        histories = agent.chat_messages
         histories.clear()
         histories.update({peer: list(said) for peer, said in self._said.items()})
         if self._group is not None:
-            groupchat_of(self._agent).messages[:] = self._group  # type: ignore[union-attr]
+            groupchat_of(agent).messages[:] = self._group  # type: ignore[union-attr]
         for name, value in self._rest.items():
-            setattr(self._agent, name, copy(value))
+            setattr(agent, name, copy(value))
+        if _context(agent) != self._context:
+            _context(agent).clear()
+            _context(agent).update(self._context)
+
+
+def _context(agent: Any) -> dict[str, Any]:
+    """The context variables of a pattern; AutoGen 0.2 has none."""
+    data = getattr(getattr(agent, "context_variables", None), "data", None)
+    return data if data is not None else {}
 
 
 _COUNTER, _ANSWERS, _LAST = "_consecutive_auto_reply_counter", "_human_input", "_last_speaker"
@@ -68,7 +72,7 @@ def _described(agent: Any) -> dict[str, Any]:
         "counters": {peer.name: count for peer, count in counters.items() if count},
         "answers": list(getattr(agent, _ANSWERS, None) or ()),
         "last_speaker": getattr(getattr(agent, _LAST, None), "name", None),
-        "context": dict(getattr(getattr(agent, "context_variables", None), "data", None) or {}),
+        "context": dict(_context(agent)),
     }
     return {name: value for name, value in told.items() if value and not dump(value)[1]}
 
@@ -83,7 +87,7 @@ class _Turn:
         self.unheard: Mapping[str, Any] = {}
 
 
-class Past:
+class _Restorer:
     """Rows, and the agents they are about."""
 
     def __init__(
@@ -149,11 +153,13 @@ class Past:
             speaker = self._stand_in(row.speaker)
         if speaker is None or listener is None or not self._concerns(row.speaker, row.listener):
             return
+        turn = self._turns.get(row.pos)
+        late = turn is not None and self._only is not None
         if row.pos not in self._unsent:
             _file(speaker, row.body, listener, sending=True)
-        _file(listener, row.body, speaker, sending=False)
-        turn = self._turns.get(row.pos)
-        if turn is not None:
+        if not late:  # the group has it already, from a stand-in
+            _file(listener, row.body, speaker, sending=False)
+        if turn is not None and not late:
             _pass_on(listener, speaker, turn)
 
     def _find(self, name: str, peer: str) -> Any | None:

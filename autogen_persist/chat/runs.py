@@ -74,8 +74,7 @@ class Chat:
             for session in self._begun.own:
                 session.running += 1
             try:
-                if not self._begun.pasts:
-                    self._note("run_started", self._start())
+                self._note("run_started", self._start())
             except BaseException:
                 self._leave()
                 raise
@@ -105,9 +104,9 @@ class Chat:
         terminated = any(verdict.last for verdict in self._verdicts)
         swallowed = self._swallowed(error)
         error = swallowed or error
-        if self._begun and isinstance(error, PersistError):
+        if self._begun:
             for session in self._begun.own:
-                session.broke_off = True
+                session.last_run = error or "ended"
         try:
             self._journal_end(error, terminated)
         except JournalUnavailable as failure:
@@ -175,14 +174,15 @@ class Chat:
         if history is None:
             return None
         run = history.take(self._sender, self._recipient, self._opening)
-        self._keep = not run.opening.get("clear_history", True) if run else history.has_past
+        keep = not run.opening.get("clear_history", True) if run else history.has_past
+        self._keep = self._keep or keep
         return run
 
     def _note(self, kind: str, body: Mapping[str, Any]) -> None:
         assert self._begun is not None
         for session, number in self._begun.own.items():
             past = self._begun.pasts.get(session)
-            known = past is not None and kind == "run_ended" and past.ends_like(body)
+            known = past is not None and (kind == "run_started" or past.ends_like(body))
             if not session.closed and not known:
                 session.event(kind, body, speaker=self._sender.name,
                               listener=self._recipient.name, run=number,

@@ -18,6 +18,7 @@ from autogen_persist.chat.distribution import code_executors, console, load
 from autogen_persist.chat.history import History
 from autogen_persist.chat.resume import start_again
 from autogen_persist.chat.runs import Chat, Unsaid, histories, selecting
+from autogen_persist.errors import PersistError
 from autogen_persist.session import Session
 
 _lock = threading.Lock()
@@ -39,6 +40,10 @@ def use(session: Session) -> None:
     ending.watch()
 
 
+def is_used(session: Session) -> bool:
+    return session in _users
+
+
 def attach(session: Session, target: Any) -> None:
     """Give a session's earlier messages back to an agent, or to the manager of a group."""
     if session not in histories:
@@ -49,6 +54,7 @@ def attach(session: Session, target: Any) -> None:
 def _let_go(session: Session) -> None:
     global _instrumented
     histories.pop(session, None)
+    own.forget(session)
     with _lock:
         _users.discard(session)
         if _instrumented is session:
@@ -68,13 +74,24 @@ def instrumented() -> Session | None:
 def instrument_with(session: Session) -> None:
     global _instrumented
     use(session)
-    histories[session] = History(session, script=True)
+    if session not in histories:
+        histories[session] = History(session, script=True)
     _instrumented = session
 
 
 def _complete(session: Session) -> None:
-    """A program that ends without an error has come to its end: next time it begins anew."""
-    if not (ending.failed() or session.running or session.broke_off):
+    """A program that ends without an error has come to its end: next time it begins anew.
+
+    A script is what ends, whatever it caught. A persisted chat that broke off waits to be
+    resumed, also if its program ended well.
+    """
+    history = histories.get(session)
+    if session.running or session.last_run is None or (history and history.past.waiting):
+        return
+    caught = (
+        history is not None and history.script and not isinstance(session.last_run, PersistError)
+    )
+    if not ending.failed() and (session.last_run == "ended" or caught):
         session.event("completed", {})
 
 

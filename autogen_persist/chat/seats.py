@@ -139,6 +139,7 @@ class Run:
         for each in (agent, *members(agent)):
             if each not in self.agents:
                 self.agents.add(each)
+                _lived.add(each)
                 seat(each).run = self
                 listen_to(each)
 
@@ -185,6 +186,14 @@ def seat(agent: Any) -> Seat:
         agent.__dict__[_SEAT] = found
         _seated.add(agent)
     return found
+
+
+_lived: WeakSet[Any] = WeakSet()
+
+
+def has_lived(agent: Any) -> bool:
+    """Whether it took part in a run of this process."""
+    return agent in _lived
 
 
 def members(agent: Any) -> list[Any]:

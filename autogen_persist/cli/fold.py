@@ -46,7 +46,7 @@ class Fold:
         self._open = not self._all
 
     def write(self, text: str) -> int:
-        if not self._open and not self._left():
+        if not self._open and not any(self._messages_left()):
             self.unfold()
         if self._open:
             self._stream.write(text)
@@ -59,8 +59,11 @@ class Fold:
             self._stream.write(f"… {count} messages replayed from the journal\n")
 
     def _left(self) -> int:
+        return sum(1 for _ in self._messages_left())
+
+    def _messages_left(self) -> Iterator[Any]:
         queues = (queue for run in self._past.runs.values() for queue in run.said.values())
-        return sum(row.type == "message" for queue in queues for row in queue)
+        return (row for queue in queues for row in queue if row.type == "message")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
