@@ -139,8 +139,8 @@ class SessionBusy(PersistError):
     def __init__(self, *, session_id: str, host: str, pid: object, seconds: float) -> None:
         super().__init__(
             f"Session {session_id!r} is being written by process {pid} on {host}, which was last "
-            f"heard of {seconds:.0f} s ago. Wait until it ends (wait=60 does), or use another "
-            f"session id."
+            f"heard of {seconds:.0f} s ago. Wait until it ends (wait=60 does, --wait 60 on the "
+            f"command line), or use another session id."
         )
 
 

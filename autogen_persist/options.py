@@ -50,6 +50,8 @@ def complete(given: Options) -> Options:
         choices = _choices().get(name)
         if choices and value not in choices:
             raise BadArgument(name, value, " or ".join(map(repr, choices)))
+        if name in ("patience", "wait") and not _is_duration(value):
+            raise BadArgument(name, value, "a number of seconds, 0 or more")
     return {**DEFAULTS, **given}
 
 
@@ -66,6 +68,10 @@ def differing(given: Options, has: Options) -> dict[str, Any]:
 def is_off() -> bool:
     """AUTOGEN_PERSIST=off turns everything off without an edit."""
     return os.environ.get("AUTOGEN_PERSIST", "").lower() in ("off", "0", "false", "no")
+
+
+def _is_duration(value: object) -> bool:
+    return isinstance(value, (int, float)) and value >= 0
 
 
 def _choices() -> dict[str, tuple[Any, ...]]:

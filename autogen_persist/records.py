@@ -77,6 +77,18 @@ def visible(rows: Iterable[Row]) -> list[Row]:
     return seen
 
 
+def since_end(rows: Iterable[Row]) -> list[Row]:
+    """What was journaled after a program last came to its end, or was given up."""
+    since: list[Row] = []
+    for row in rows:
+        since.append(row)
+        if row.kind == "completed":
+            since.clear()
+        elif row.kind == "abandoned":
+            since = [each for each in since if each.run not in row.body["runs"]]
+    return since
+
+
 def status_of(events: Iterable[Row]) -> str:
     """How a session stands that nobody is working on: by its last run."""
     runs: dict[int, str] = {}

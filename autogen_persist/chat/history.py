@@ -34,12 +34,7 @@ class History:
 
     def __init__(self, session: Session, *, script: bool) -> None:
         self._session, self.script = session, script
-        self._rows = visible(session.rows())
-        self.past = Past.of(self._rows)
-        self._end = self._rows[-1].pos if self._rows else 0
-        messages = [row for row in self._rows if row.type == "message"]
-        self._names = {name for row in messages for name in (row.speaker, row.listener)}
-        """Who took part before this process; nobody in a new session."""
+        self._read()
         self._known: WeakKeyDictionary[Any, State] = WeakKeyDictionary()
         self._met: WeakSet[Any] = WeakSet()
         """Everybody who takes part, also those who keep the history they have."""
@@ -48,6 +43,14 @@ class History:
         self._named: PastRun | None = None
         self.has_past = False
         """Whether the chat that begins now continues what was put back."""
+
+    def _read(self) -> None:
+        self._rows = visible(self._session.rows())
+        self.past = Past.of(self._rows)
+        self._end = self._rows[-1].pos if self._rows else 0
+        messages = [row for row in self._rows if row.type == "message"]
+        self._names = {name for row in messages for name in (row.speaker, row.listener)}
+        """Who has taken part; nobody in a new session."""
 
     def attach(self, target: Any) -> None:
         """Somebody persisted this agent or manager: it gets back what is finished."""
@@ -82,8 +85,7 @@ class History:
 
     def interrupted(self) -> PastRun | None:
         """The run that broke off last."""
-        self._rows = visible(self._session.rows())
-        self.past = Past.of(self._rows)
+        self._read()
         broken = [run for run in self.past.runs.values() if run.is_open]
         return broken[-1] if broken else None
 

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from autogen_persist.errors import Divergence
-from autogen_persist.records import Row
+from autogen_persist.records import Row, since_end
 from autogen_persist.store import body as bodies
 
 _BROKEN = ("interrupted", "exception")
 Key = tuple[str, str, str, int]
 """Kind of effect, agent, digest of the request, and how often it was asked in its run."""
+EVENTS = frozenset({"clear_history", "clear_group", "resumed", "unheard", "unsent"})
+"""What a chat tells beside its messages."""
 _NOT_COMPARED = frozenset({"retried"})
 """Events that a resume itself journals: a script that runs again does not say them."""
 
@@ -114,7 +116,7 @@ class PastRun:
         expected = queue[0]
         found = (speaker, listener, kind, bodies.load(content))
         if (expected.speaker, expected.listener, expected.kind, expected.body) != found:
-            self._part(_other_words(expected, speaker, listener, found[3]))
+            self._part(_other_words(expected, found))
             return False
         queue.popleft()
         return True
@@ -178,18 +180,6 @@ class PastRun:
         return f"Of {name}, {'; '.join(told)}." if changed else ""
 
 
-def since_end(rows: Iterable[Row]) -> list[Row]:
-    """What was journaled after a program last came to its end, or was given up."""
-    since: list[Row] = []
-    for row in rows:
-        since.append(row)
-        if row.kind == "completed":
-            since.clear()
-        elif row.kind == "abandoned":
-            since = [each for each in since if each.run not in row.body["runs"]]
-    return since
-
-
 _NO_CHAT = Row("", 0, None, 0, "", "event", "run_started", "", "", "", False, 0, {}, b"")
 
 
@@ -242,11 +232,14 @@ def _place(row: Row, message: int | None = None) -> str:
     return f"run {row.run}, chat {row.chat!r}, {cited}row {row.pos} of session {row.session_id!r}"
 
 
-def _other_words(expected: Row, speaker: str, listener: str, body: Any) -> Divergence:
+def _other_words(expected: Row, found: tuple[str, str, str, Any]) -> Divergence:
+    speaker, listener, kind, body = found
+    is_message = kind not in EVENTS
     return Divergence(
         where=_place(expected, expected.seq),
-        expected=f"{expected.speaker} to {expected.listener}: {_short(expected.body)}",
-        found=f"{speaker} to {listener}: {_short(body)}",
+        expected=f"{expected.speaker} to {expected.listener}: "
+        f"{_said(expected.kind, expected.type == 'message', expected.body)}",
+        found=f"{speaker} to {listener}: {_said(kind, is_message, body)}",
         cause="The script has changed since, or says what is different each time.",
         words=_apart(expected.body, body),
     )
@@ -271,6 +264,11 @@ def _apart(journaled: Any, said: Any) -> tuple[str, str]:
 def _words(body: Any) -> str:
     text = body.get("content") if isinstance(body, dict) else body
     return text if isinstance(text, str) and text else repr(body)
+
+
+def _said(kind: str, is_message: bool, body: Any) -> str:
+    """A message by its words, an event by its name."""
+    return _short(body) if is_message else f"the event {kind.replace('_', ' ')}"
 
 
 def _short(body: Any) -> str:

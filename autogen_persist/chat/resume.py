@@ -16,7 +16,8 @@ def start_again(session: Session, agents: Iterable[Any], is_async: bool) -> Any:
     history = histories.get(session)
     run = history.interrupted() if history else None
     if history is None or run is None:
-        raise NothingToResume(session.id, f"it is {session.status}.")
+        why = f"it is {session.status}, and no run broke off. A new message continues it."
+        raise NothingToResume(session.id, why)
     _check(session, run, is_async)
     sender, recipient = (history.agent(name, agents) for name in run.key[:2])
     method = str(run.started.body["method"])

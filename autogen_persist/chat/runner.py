@@ -31,7 +31,8 @@ def run_script(session: Session, script: str, args: Sequence[str], *, module: bo
     sys.argv = [script, *args]
     with _input_journaled(session):
         code = _execute(lambda: _start(script, module), script)
-    if code == 0:
+    session.on_closing = None  # only an exit code of 0 completes the session
+    if code == 0 and not session.closed:
         session.event("completed", {"exit": 0})
     session.close()
     if code == -signal.SIGINT:  # die as python does when it is interrupted

@@ -12,7 +12,7 @@ from rich.text import Text
 from autogen_persist.cli.database import Url, opened
 from autogen_persist.cli.terminal import one_line, out, tell
 from autogen_persist.errors import PersistError
-from autogen_persist.records import Row
+from autogen_persist.records import Row, since_end, visible
 from autogen_persist.session import Session
 from autogen_persist.store.engine import command
 
@@ -46,9 +46,7 @@ def answer(
 def open_questions(rows: Iterable[Row]) -> list[Row]:
     """The questions without an answer, the oldest first; one that was asked again counts once."""
     waiting: dict[Any, Row] = {}
-    for row in rows:
-        if row.kind == "completed":
-            waiting.clear()
+    for row in since_end(visible(rows)):
         if row.kind != "human":
             continue
         key = (row.run, row.speaker, row.body.get("digest"), row.body.get("n"))

@@ -18,6 +18,7 @@ from autogen_persist.cli.fold import folded
 from autogen_persist.cli.terminal import clean, err, tell
 from autogen_persist.errors import Divergence, PersistError
 from autogen_persist.opening import new_id
+from autogen_persist.options import is_off
 from autogen_persist.persist import instrument
 from autogen_persist.records import Row
 from autogen_persist.session import Session
@@ -74,16 +75,15 @@ def run(
     _must_be_there(script, module)
     if replaying:
         _replay(session, script, args or [], module, url)
-    name = session or new_id()
+    name = new_id() if session is None else session
     if _SEED not in os.environ:
-        _start_again_with_seed(_seed(name), [] if session else ["--session", name])
+        _start_again_with_seed(_seed(name), [] if session is not None else ["--session", name])
     journal = instrument(
         session_id=name, url=url, wait=wait, human_input=human_input,
         unfinished_tool=unfinished_tool, on_divergence=on_divergence,
     )  # fmt: skip
-    journal.on_closing = None  # only an exit code of 0 completes the session
     words = ["-m", script, *(args or [])] if module else [script, *(args or [])]
-    if _is_complete(journal.events()) and not again:
+    if _is_complete(journal.rows()) and not again:
         journal.close()
         tell(f"Session {name} is complete. {_how_to_go_on(journal, words)}")
         raise typer.Exit(0)
@@ -97,12 +97,13 @@ def _run(journal: Session, asking: list[str], words: list[str], module: bool) ->
 
     resume = command("run", "--session", journal.id, *asking, *words, url=journal.url)
     park.resume = resume
-    tell(f"session {journal.id} in {journal.url}")
-    tell(f"resume: {resume}")
+    if not is_off():
+        tell(f"session {journal.id} in {journal.url}")
+        tell(f"resume: {resume}")
     script, *args = words[1:] if module else words
     with folded(journal):
         code = run_script(journal, script, args, module=module)
-    if code == 0:
+    if code == 0 and not is_off():
         tell(f"Session {journal.id} is complete. {_how_to_go_on(journal, words)}")
     return code
 
@@ -112,10 +113,10 @@ def _how_to_go_on(journal: Session, words: Sequence[str]) -> str:
     return f"Once more: {again} (or --replay: compare the script with its journal)"
 
 
-def _is_complete(events: Iterable[Row]) -> bool:
-    """Whether the script came to its end and no run was begun after that."""
-    kinds = [row.kind for row in events if row.kind in ("completed", "run_started")]
-    return bool(kinds) and kinds[-1] == "completed"
+def _is_complete(rows: Iterable[Row]) -> bool:
+    """Whether the script came to its end and nothing was begun after that."""
+    told = [r for r in rows if r.kind in ("completed", "run_started") or r.type == "intent"]
+    return bool(told) and told[-1].kind == "completed"
 
 
 # Replay.

@@ -243,6 +243,84 @@ def test_several_chats_are_replayed_in_their_order(sqlite_url):
         assert server.count - 2 * calls <= 1
 
 
+@pytest.mark.parametrize("rows", [9, 14])
+def test_a_later_chat_with_new_agents_is_replayed(sqlite_url, rows):
+    """Who is new in the second chat has no part in what is about to be replayed."""
+    with ModelServer() as server:
+
+        def scene(name):
+            team = [thinker(n, server) for n in ("alpha", "bravo", "charlie")]
+            with persist(team[0], session_id=name, url=sqlite_url):
+                team[0].initiate_chat(team[1], message="one", max_turns=1)
+                team[0].initiate_chat(team[2], message="two", max_turns=2, clear_history=False)
+            return memory(team)
+
+        calm = scene("calm")
+        calls = server.count
+        killed(lambda: scene("s"), after_rows=rows)
+
+        assert scene("s") == calm
+        assert server.count - 2 * calls <= 1
+
+
+def test_looking_at_an_interrupted_session_does_not_end_it(sqlite_url):
+    """A process that only asks for the status leaves everything to the one that goes on."""
+    with ModelServer() as server:
+
+        def scene(name):
+            agents = office(server)
+            with persist(agents[-1], session_id=name, url=sqlite_url):
+                agents[0].initiate_chat(agents[-1], message="begin")
+            return memory(agents)
+
+        calm = scene("calm")
+        calls = server.count
+        killed(lambda: scene("s"), after_rows=8)
+        played(lambda: persist(office(server)[-1], session_id="s", url=sqlite_url).close())
+
+        assert scene("s") == calm
+        assert server.count - 2 * calls <= 1
+
+
+def test_a_chat_that_failed_in_this_process_can_be_resumed(sqlite_url):
+    """As in a notebook: the exception was caught, the agents are the same, nothing is doubled."""
+    fails = [True]
+
+    def answer(request):
+        if len(request["messages"]) > 3 and fails[0]:
+            raise ZeroDivisionError
+
+    with ModelServer(answer) as server:
+        agents = office(server)
+        session = persist(agents[-1], session_id="s", url=sqlite_url)
+        with pytest.raises(Exception, match="ZeroDivisionError"):
+            agents[0].initiate_chat(agents[-1], message="begin")
+        assert session.status == "failed"
+        fails[0] = False
+        calls = server.count
+        session.resume()
+
+        assert session.status == "finished"
+        assert len(agents[-1].groupchat.messages) == 5
+        assert server.count - calls == 2
+        assert len(session.messages()) == 5
+
+
+def test_a_session_that_could_not_be_attached_is_closed(sqlite_url):
+    """The advice of the error works at once: on_mismatch='adapt'."""
+
+    def begin(*names, **options):
+        agents = [actor(name) for name in names]
+        manager = group(agents)
+        with persist(manager, session_id="s", url=sqlite_url, **options):
+            agents[0].initiate_chat(manager, message="begin")
+
+    played(lambda: begin("alpha", "bravo"))
+    with pytest.raises(errors.AgentsChanged):
+        begin("alpha", "charlie")
+    begin("alpha", "charlie", on_mismatch="adapt")
+
+
 def test_a_failure_that_was_caught_stays_caught(sqlite_url):
     """The first chat failed and the script went on: run again, it fails the same way, unpaid."""
     with ModelServer(
@@ -487,7 +565,6 @@ def test_a_changed_group_is_an_error(sqlite_url):
     played(lambda: begin(("alpha", "bravo", "charlie"))[1].close())
     with pytest.raises(errors.AgentsChanged, match="charlie missing now; delta new"):
         begin(("alpha", "bravo", "delta"))
-    close_all()
 
     manager, _ = begin(("alpha", "bravo", "delta"), on_mismatch="adapt")
     names = [m["name"] for m in manager.groupchat.messages]
