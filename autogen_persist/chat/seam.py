@@ -64,6 +64,7 @@ def _let_go(session: Session) -> None:
                 owner, name, original = _originals.pop()
                 setattr(owner, name, original)
             seats.listen_no_more()
+            world.forget()
 
 
 def instrumented() -> Session | None:

@@ -74,6 +74,12 @@ _front: WeakKeyDictionary[Any, tuple[list[Any], list[Any], Any]] = WeakKeyDictio
 _content = itemgetter("content")
 
 
+def forget() -> None:
+    """No session is open any more: let the messages go."""
+    _digests.clear()
+    _front.clear()
+
+
 def _request_digest(wrapper: Any, config: Mapping[str, Any]) -> str:
     """Of messages, tools and response format; not of keys, addresses or settings.
 
