@@ -70,7 +70,8 @@ class History:
             self._part(key, people)
         elif first and self._names:
             self._check_members(recipient)
-            self._rows = visible(self._session.rows())  # something may have been said since
+            since = self._session.rows(after=self._end)  # said before the first chat
+            self._rows = visible([*self._rows, *since])
             self._go_back_to(run)
             self._put_back(people, self._rows, lived=run is not None)
         else:
