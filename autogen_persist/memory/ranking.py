@@ -100,13 +100,10 @@ def _weights(blocks: Blocks, average: float, *, context: bool) -> dict[int, floa
     return weights
 
 
-def best_of(scores: Mapping[int, float]) -> list[int]:
-    """All addresses, the best first; of equals, the one said first."""
-    return sorted(scores, key=lambda address: (-scores[address], address))
-
-
-def top(scores: Mapping[int, float], most: int) -> list[int]:
-    """The best few of many."""
+def best_of(scores: Mapping[int, float], most: int | None = None) -> list[int]:
+    """The addresses, the best first; of equals, the one said first."""
+    if most is None:
+        return sorted(scores, key=lambda address: (-scores[address], address))
     return heapq.nsmallest(most, scores, key=lambda address: (-scores[address], address))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from autogen_persist.store.search import Book, Entry, Index, NewEntry
 
 MOST_WORDS = 100
 """Words of a question that are looked for."""
+CHUNK = 500
+"""Candidates that are looked up at once."""
 BATCH = 500
 """Rows that are indexed in one transaction."""
 PAUSE = 3600 * 1_000_000
@@ -74,12 +76,11 @@ class Search:
         _check(query, limit)
         if session is not None:
             self._store.head(session)  # a wrong id is an error and not an empty answer
-        wanted = text.asked(query)[:MOST_WORDS]
         self.catch_up(namespace)
-        keep = _Filter(agent, _micros(since), _micros(until))
+        keep = _filter(agent, _micros(since), _micros(until))
         while True:
-            ranked = self._ranked(namespace, query, wanted, session, keep)[:limit]
-            hits, gone = self._hits(ranked)
+            found = find(self._index, namespace, query, book=session, keep=keep)
+            hits, gone = self._hits(found[:limit])
             if not gone:
                 return [hit for hit in hits if min_score is None or hit.score >= min_score]
             for session_id, pos in gone:
@@ -146,29 +147,6 @@ class Search:
             book = moved
         return done
 
-    def _ranked(
-        self, namespace: str, query: str, wanted: list[str], session: str | None, keep: _Filter
-    ) -> list[tuple[float, Entry]]:
-        space, entries, length = self._index.size(namespace)
-        if space is None or not wanted:
-            return []
-        found = self._index.postings(space, wanted, session=session)
-        scores = ranking.score(wanted, found, ranking.Size(entries, length))
-        return ranking.boost(query, scores, self._pool(scores, keep))
-
-    def _pool(self, scores: dict[int, float], keep: _Filter) -> list[Entry]:
-        """The best candidates that pass the filter."""
-        pool: list[Entry] = []
-        # Beyond the ends of a session there are addresses that only have neighbours.
-        order = ranking.top(scores, ranking.POOL) if keep.is_open else ranking.best_of(scores)
-        for start in range(0, len(order), 500):
-            part = order[start : start + 500]
-            entries = self._index.entries(part)
-            pool += [entries[a] for a in part if a in entries and keep.passes(entries[a])]
-            if len(pool) >= ranking.POOL:
-                break
-        return pool[: ranking.POOL]
-
     def _hits(self, ranked: list[tuple[float, Entry]]) -> tuple[list[Hit], list[tuple[str, int]]]:
         """The messages themselves, and those that are redacted and should not be here."""
         messages = self._index.messages([entry.address for _, entry in ranked])
@@ -188,21 +166,56 @@ class Search:
         return hits, gone
 
 
-class _Filter(NamedTuple):
-    agent: str | None
-    since: int | None
-    until: int | None
+def find(
+    index: Index,
+    namespace: str,
+    query: str,
+    *,
+    book: str | None = None,
+    keep: Callable[[Entry], bool] | None = None,
+    context: bool = True,
+) -> list[tuple[float, Entry]]:
+    """Scores and entries that fit a question, the best first; at most `ranking.POOL`.
 
-    @property
-    def is_open(self) -> bool:
-        return self == (None, None, None)
+    `keep` chooses what may be found. Without `context`, neighbours do not count: for
+    entries that stand alone.
+    """
+    space, entries, length = index.size(namespace)
+    wanted = text.asked(query)[:MOST_WORDS]
+    if space is None or not wanted:
+        return []
+    found = index.postings(space, wanted, book=book)
+    scores = ranking.score(wanted, found, ranking.Size(entries, length), context=context)
+    return ranking.boost(query, scores, _pool(index, scores, keep))
 
-    def passes(self, entry: Entry) -> bool:
-        return (
-            (self.agent is None or entry.speaker == self.agent)
-            and (self.since is None or entry.micros >= self.since)
-            and (self.until is None or entry.micros < self.until)
-        )
+
+def _pool(
+    index: Index, scores: Mapping[int, float], keep: Callable[[Entry], bool] | None
+) -> list[Entry]:
+    """The best candidates that may be found."""
+    # Of the addresses, some are beyond the ends of a session, and only have neighbours.
+    order = ranking.best_of(scores, None if keep else ranking.POOL + 50)
+    pool: list[Entry] = []
+    for start in range(0, len(order), CHUNK):
+        part = order[start : start + CHUNK]
+        entries = index.entries(part)
+        there = (entries[address] for address in part if address in entries)
+        pool += [entry for entry in there if keep is None or keep(entry)]
+        if len(pool) >= ranking.POOL:
+            break
+    return pool[: ranking.POOL]
+
+
+def _filter(
+    agent: str | None, since: int | None, until: int | None
+) -> Callable[[Entry], bool] | None:
+    if agent is None and since is None and until is None:
+        return None
+    return lambda entry: (
+        (agent is None or entry.speaker == agent)
+        and (since is None or entry.micros >= since)
+        and (until is None or entry.micros < until)
+    )
 
 
 def _standing(rows: Sequence[Row], mark: int) -> tuple[list[Row], int | None]:

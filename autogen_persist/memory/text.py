@@ -17,9 +17,19 @@ LONGEST_WORD = 40
 """Characters; a hash or a base64 line is found by its beginning."""
 
 # Of no use for finding anything: half of all messages have them.
-STOP_WORDS = frozenset(
-    ["a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "cannot", "cant", "could", "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "dont", "down", "during", "each", "few", "for", "from", "further", "get", "got", "had", "hadnt", "has", "hasnt", "have", "havent", "having", "he", "her", "here", "hers", "herself", "hes", "hey", "hi", "him", "himself", "his", "how", "i", "id", "if", "ill", "im", "in", "into", "is", "isnt", "it", "its", "itself", "ive", "just", "let", "lets", "like", "me", "more", "most", "my", "myself", "no", "nor", "not", "now", "of", "off", "oh", "ok", "okay", "on", "once", "one", "only", "or", "other", "our", "ours", "out", "over", "own", "really", "same", "she", "shes", "should", "shouldnt", "so", "some", "such", "than", "that", "thats", "the", "their", "theirs", "them", "then", "there", "theres", "these", "they", "theyre", "theyve", "this", "those", "through", "to", "too", "under", "until", "up", "us", "very", "was", "wasnt", "we", "well", "were", "werent", "weve", "what", "whats", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "wont", "would", "wouldnt", "yeah", "yes", "you", "your", "youre", "yours", "youve"]
-)  # fmt: skip
+_STOP_TEXT = """
+    a about above after again all also am an and any are arent as at be because been before
+    being below between both but by can cannot cant could couldnt did didnt do does doesnt doing
+    dont down during each few for from further get got had hadnt has hasnt have havent having he
+    her here hers herself hes hey hi him himself his how i id if ill im in into is isnt it its
+    itself ive just let lets like me more most my myself no nor not now of off oh ok okay on
+    once one only or other our ours out over own really same she shes should shouldnt so some
+    such than that thats the their theirs them then there theres these they theyre theyve this
+    those through to too under until up us very was wasnt we well were werent weve what whats
+    when where which while who whom why will with wont would wouldnt yeah yes you your youre
+    yours youve
+"""
+STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 _MARKS = "".join(chr(c) for c in range(0x483, 0x1B00) if unicodedata.category(chr(c))[0] == "M")
 """Vowel signs and the like: a part of the word in the scripts of India, in Arabic, in Hebrew."""

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from sqlalchemy import Connection
+
 from autogen_persist.records import Row
 from autogen_persist.store.postings import (
     PLACE_BITS,
@@ -103,19 +105,19 @@ class Index:
         with self._reading() as ask:
             space = self._space(ask, namespace) or 0
             rows = ask(
-                "SELECT b.number, s.id, b.pos, b.next, b.words, s.pos FROM persist_sessions s "
+                "SELECT b.space, b.number, s.id, b.pos, b.next, b.words, s.pos "
+                "FROM persist_sessions s "
                 "LEFT JOIN persist_books b ON b.space = ? AND b.name = s.id "
                 "WHERE s.namespace = ? AND s.pos > coalesce(b.pos, 0)",
                 (space, namespace),
             )
-        if rows and not space:
-            space = self._new_space(namespace)
-        return [
-            Book(space, number, name, pos, start, words, head)
-            if number
-            else self._new_book(space, name, head)
-            for number, name, pos, start, words, head in rows
-        ]
+        known = [Book(*row) for row in rows if row[1] is not None]
+        new = [(row[2], row[6]) for row in rows if row[1] is None]
+        if new:
+            with self._writing() as ask:
+                space = self._make_space(ask, namespace)
+                known += [self._make_book(ask, space, name)._replace(head=h) for name, h in new]
+        return known
 
     def unread(self, book: Book, limit: int) -> list[Row]:
         """Messages after the mark, and where the session was rewound, in order."""
@@ -154,41 +156,41 @@ class Index:
             )
             if moved != 1:
                 return None
-            start, words = book.next, book.words
             if cut is not None:
                 gone = self._entries_after(ask, book, cut)
                 self._remove(ask, book, gone)
-                start = min([start, *(place_of(entry.address) for entry in gone)])
-                words -= sum(entry.words for entry in gone)
-            self._insert(ask, book, start, new)
-            words += sum(sum(entry.times.values()) for entry in new)
-            ask(
-                "UPDATE persist_books SET next = ?, words = ? WHERE number = ?",
-                (start + len(new), words, book.number),
-            )
-        return book._replace(pos=pos, next=start + len(new), words=words)
+                start = min([book.next, *(place_of(entry.address) for entry in gone)])
+                words = book.words - sum(entry.words for entry in gone)
+                book = book._replace(next=start, words=words)
+            return self._add(ask, book, new)._replace(pos=pos)
+
+    def put(
+        self,
+        namespace: str,
+        book: str,
+        new: Sequence[NewEntry] = (),
+        *,
+        gone: Iterable[int] = (),
+        connection: Connection | None = None,
+    ) -> None:
+        """Add entries and remove others, by their `pos`, where no journal is read from.
+
+        With a `connection`, as a part of its transaction.
+        """
+        with self._writing(connection) as ask:
+            held = self._make_book(ask, self._make_space(ask, namespace), book)
+            left = self._take_out(ask, held, gone)
+            self._add(ask, held._replace(words=left), new)
 
     def remove(self, session_id: str, positions: Iterable[int]) -> None:
         """Forget some messages of a session, wherever they are indexed."""
-        wanted = sorted(set(positions))
-        marks = ", ".join("?" * len(wanted))
         with self._writing() as ask:
-            # Nobody reads on in these books meanwhile.
-            ask("UPDATE persist_books SET pos = pos WHERE name = ?", (session_id,))
-            query = "SELECT space, number, name, pos, next, words FROM persist_books WHERE name = ?"
-            for row in ask(query, (session_id,)):
-                book = Book(*row, 0)
-                rows = ask(
-                    f"SELECT {_ENTRY} FROM persist_entries "  # noqa: S608
-                    f"WHERE address >= ? AND address < ? AND pos IN ({marks})",
-                    (*_addresses_of(book), *wanted),
-                )
-                gone = [Entry(*row) for row in rows]
-                self._remove(ask, book, gone)
-                ask(
-                    "UPDATE persist_books SET words = ? WHERE number = ?",
-                    (book.words - sum(entry.words for entry in gone), book.number),
-                )
+            for (space,) in ask(
+                "SELECT b.space FROM persist_books b JOIN persist_spaces s ON s.number = b.space "
+                "WHERE s.source = ? AND b.name = ?",
+                (self._source, session_id),
+            ):
+                self._take_out(ask, self._make_book(ask, space, session_id), positions)
 
     def rebuild(self, namespace: str) -> None:
         """Throw the index of a namespace away; it is made anew by reading on."""
@@ -215,7 +217,7 @@ class Index:
             return space, int(entries), int(words)
 
     def postings(
-        self, space: int, words: Sequence[str], *, session: str | None = None
+        self, space: int, words: Sequence[str], *, book: str | None = None
     ) -> dict[str, list[tuple[int, bytes]]]:
         """Of each word the blocks that have it, with their packed postings."""
         marks = ", ".join("?" * len(words))
@@ -226,9 +228,9 @@ class Index:
         values: tuple[Any, ...] = (space, *words)
         found: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
         with self._reading() as ask:
-            if session is not None:
-                book = "SELECT number FROM persist_books WHERE space = ? AND name = ?"
-                numbers = ask(book, (space, session))
+            if book is not None:
+                named = "SELECT number FROM persist_books WHERE space = ? AND name = ?"
+                numbers = ask(named, (space, book))
                 query += " AND block BETWEEN ? AND ?"
                 values += blocks_of(numbers[0][0]) if numbers else (0, -1)
             for word, block, data in ask(query, values):
@@ -261,7 +263,8 @@ class Index:
     def sample(self, space: int) -> tuple[int, list[Entry]]:
         """How many entries there are, and the last ones of a few books."""
         books = "SELECT number, next FROM persist_books WHERE space = ?"
-        total, last = 0, []
+        total = 0
+        last: list[Entry] = []
         with self._reading() as ask:
             for number, _ in ask(books, (space,)):
                 first, end = address_of(number, 0), address_of(number + 1, 0)
@@ -274,43 +277,73 @@ class Index:
 
     # One statement each.
 
-    def _space(self, ask: Any, namespace: str) -> int | None:
+    def _space(self, ask: _Ask, namespace: str) -> int | None:
         rows = ask(
             "SELECT number FROM persist_spaces WHERE source = ? AND namespace = ? AND version = ?",
             (self._source, namespace, self._version),
         )
         return int(rows[0][0]) if rows else None
 
-    def _new_space(self, namespace: str) -> int:
-        with self._writing() as ask:
-            for (old,) in ask(
-                "SELECT number FROM persist_spaces "
-                "WHERE source = ? AND namespace = ? AND version < ?",
-                (self._source, namespace, self._version),
-            ):
-                self._drop(ask, old)
-            ask(
-                "INSERT INTO persist_spaces (source, namespace, version) VALUES (?, ?, ?) "
-                "ON CONFLICT DO NOTHING",
-                (self._source, namespace, self._version),
-            )
-            space = self._space(ask, namespace)
-        assert space is not None
-        return space
+    def _make_space(self, ask: _Ask, namespace: str) -> int:
+        known = self._space(ask, namespace)
+        if known is not None:
+            return known
+        for (old,) in ask(
+            "SELECT number FROM persist_spaces WHERE source = ? AND namespace = ? AND version < ?",
+            (self._source, namespace, self._version),
+        ):
+            self._drop(ask, old)
+        ask(
+            "INSERT INTO persist_spaces (source, namespace, version) VALUES (?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            (self._source, namespace, self._version),
+        )
+        made = self._space(ask, namespace)
+        assert made is not None
+        return made
 
-    def _new_book(self, space: int, name: str, head: int) -> Book:
-        with self._writing() as ask:
-            ask(
-                "INSERT INTO persist_books (space, name) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (space, name),
-            )
-            ((number, pos, start, words),) = ask(
-                "SELECT number, pos, next, words FROM persist_books WHERE space = ? AND name = ?",
-                (space, name),
-            )
-        return Book(space, number, name, pos, start, words, head)
+    def _make_book(self, ask: _Ask, space: int, name: str) -> Book:
+        """A book that nobody else changes before the end of this transaction."""
+        ask(
+            "INSERT INTO persist_books (space, name) VALUES (?, ?) "
+            "ON CONFLICT (space, name) DO UPDATE SET pos = persist_books.pos",
+            (space, name),
+        )
+        (row,) = ask(
+            "SELECT space, number, name, pos, next, words, pos FROM persist_books "
+            "WHERE space = ? AND name = ?",
+            (space, name),
+        )
+        return Book(*row)
 
-    def _entries_after(self, ask: Any, book: Book, pos: int) -> list[Entry]:
+    def _add(self, ask: _Ask, book: Book, new: Sequence[NewEntry]) -> Book:
+        self._insert(ask, book, new)
+        words = book.words + sum(sum(entry.times.values()) for entry in new)
+        book = book._replace(next=book.next + len(new), words=words)
+        ask(
+            "UPDATE persist_books SET next = ?, words = ? WHERE number = ?",
+            (book.next, book.words, book.number),
+        )
+        return book
+
+    def _take_out(self, ask: _Ask, book: Book, positions: Iterable[int]) -> int:
+        """Remove entries by the rows they stand for; return how many words are left."""
+        wanted = sorted(set(positions))
+        if not wanted:
+            return book.words
+        marks = ", ".join("?" * len(wanted))
+        rows = ask(
+            f"SELECT {_ENTRY} FROM persist_entries "  # noqa: S608
+            f"WHERE address >= ? AND address < ? AND pos IN ({marks})",
+            (*_addresses_of(book), *wanted),
+        )
+        gone = [Entry(*row) for row in rows]
+        self._remove(ask, book, gone)
+        left = book.words - sum(entry.words for entry in gone)
+        ask("UPDATE persist_books SET words = ? WHERE number = ?", (left, book.number))
+        return left
+
+    def _entries_after(self, ask: _Ask, book: Book, pos: int) -> list[Entry]:
         rows = ask(
             f"SELECT {_ENTRY} FROM persist_entries "  # noqa: S608
             "WHERE address >= ? AND address < ? AND pos > ?",
@@ -318,10 +351,10 @@ class Index:
         )
         return [Entry(*row) for row in rows]
 
-    def _insert(self, ask: Any, book: Book, start: int, new: Sequence[NewEntry]) -> None:
+    def _insert(self, ask: _Ask, book: Book, new: Sequence[NewEntry]) -> None:
         rows: list[tuple[Any, ...]] = []
         packed: dict[tuple[str, int], bytes] = defaultdict(bytes)
-        for place, entry in enumerate(new, start):
+        for place, entry in enumerate(new, book.next):
             address = address_of(book.number, place)
             words = sum(entry.times.values())
             rows.append((address, *entry[:4], words, entry.sitting, entry.tells_time))
@@ -335,12 +368,12 @@ class Index:
         # SQLite joins the bytes, and calls the result a text unless told otherwise.
         joined = f"CAST({joined} AS BLOB)" if self._sqlite else joined
         ask.many(
-            "INSERT INTO persist_postings (space, word, block, data) VALUES (?, ?, ?, ?) "
+            "INSERT INTO persist_postings (space, word, block, data) VALUES (?, ?, ?, ?) "  # noqa: S608
             f"ON CONFLICT (space, word, block) DO UPDATE SET data = {joined}",
             [(book.space, word, block, data) for (word, block), data in sorted(packed.items())],
         )
 
-    def _remove(self, ask: Any, book: Book, gone: Sequence[Entry]) -> None:
+    def _remove(self, ask: _Ask, book: Book, gone: Sequence[Entry]) -> None:
         """Take entries out of every row of their blocks.
 
         The words of a redacted message are no longer known, so the whole space is looked
@@ -365,7 +398,7 @@ class Index:
                 ask(change, (left, book.space, word, block))
         ask.many("DELETE FROM persist_entries WHERE address = ?", [(a,) for a in addresses])
 
-    def _drop(self, ask: Any, space: int) -> None:
+    def _drop(self, ask: _Ask, space: int) -> None:
         for (book,) in ask("SELECT number FROM persist_books WHERE space = ?", (space,)):
             ask(
                 "DELETE FROM persist_entries WHERE address >= ? AND address < ?",
@@ -381,20 +414,23 @@ class Index:
             yield _Ask(connection.connection.cursor(), self._sqlite)
 
     @contextmanager
-    def _writing(self) -> Iterator[_Ask]:
+    def _writing(self, connection: Connection | None = None) -> Iterator[_Ask]:
         """All of it or nothing; SQLite's writers wait for each other here."""
-        with self._store._connect() as connection:
+        if connection is not None:
+            yield _Ask(connection.connection.cursor(), self._sqlite)
+            return
+        with self._store._connect() as own:
             if self._sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                own.exec_driver_sql("BEGIN IMMEDIATE")
             else:
-                connection = connection.execution_options(isolation_level="READ COMMITTED")
-                connection.begin()
+                own = own.execution_options(isolation_level="READ COMMITTED")
+                own.begin()
             try:
-                yield _Ask(connection.connection.cursor(), self._sqlite)
+                yield _Ask(own.connection.cursor(), self._sqlite)
             except BaseException:
-                connection.connection.rollback()
+                own.connection.rollback()
                 raise
-            connection.connection.commit()
+            own.connection.commit()
 
 
 def _addresses_of(book: Book) -> tuple[int, int]:
