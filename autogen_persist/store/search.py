@@ -127,7 +127,8 @@ class Index:
         """The same book as it is now; None if it was thrown away."""
         with self._reading() as ask:
             rows = ask(
-                "SELECT pos, next, words FROM persist_books WHERE number = ?", (book.number,)
+                "SELECT pos, next, words FROM persist_books WHERE number = ? AND name = ?",
+                (book.number, book.name),
             )
         return book._replace(pos=rows[0][0], next=rows[0][1], words=rows[0][2]) if rows else None
 
@@ -151,8 +152,8 @@ class Index:
         with self._writing() as ask:
             # First of all, because it makes others wait: of two that read on, one finds it done.
             moved = ask(
-                "UPDATE persist_books SET pos = ? WHERE number = ? AND pos = ?",
-                (pos, book.number, book.pos),
+                "UPDATE persist_books SET pos = ? WHERE number = ? AND name = ? AND pos = ?",
+                (pos, book.number, book.name, book.pos),
             )
             if moved != 1:
                 return None
@@ -220,7 +221,7 @@ class Index:
         self, space: int, words: Sequence[str], *, book: str | None = None
     ) -> dict[str, list[tuple[int, bytes]]]:
         """Of each word the blocks that have it, with their packed postings."""
-        marks = ", ".join("?" * len(words))
+        marks = _marks(words)
         query = (
             f"SELECT word, block, data FROM persist_postings "  # noqa: S608
             f"WHERE space = ? AND word IN ({marks})"
@@ -239,7 +240,7 @@ class Index:
 
     def entries(self, addresses: Sequence[int]) -> dict[int, Entry]:
         """What is at these addresses, as far as anything is."""
-        marks = ", ".join("?" * len(addresses))
+        marks = _marks(addresses)
         with self._reading() as ask:
             rows = ask(
                 f"SELECT {_ENTRY} FROM persist_entries WHERE address IN ({marks})",  # noqa: S608
@@ -249,7 +250,7 @@ class Index:
 
     def messages(self, addresses: Sequence[int]) -> dict[int, Found]:
         """The messages at these addresses, as the journal has them."""
-        marks = ", ".join("?" * len(addresses))
+        marks = _marks(addresses)
         with self._reading() as ask:
             rows = ask(
                 f"SELECT e.address, j.session_id, j.body FROM persist_entries e "  # noqa: S608
@@ -331,7 +332,7 @@ class Index:
         wanted = sorted(set(positions))
         if not wanted:
             return book.words
-        marks = ", ".join("?" * len(wanted))
+        marks = _marks(wanted)
         rows = ask(
             f"SELECT {_ENTRY} FROM persist_entries "  # noqa: S608
             f"WHERE address >= ? AND address < ? AND pos IN ({marks})",
@@ -383,7 +384,7 @@ class Index:
             return
         addresses = {entry.address for entry in gone}
         blocks = sorted(set(map(block_of, addresses)))
-        marks = ", ".join("?" * len(blocks))
+        marks = _marks(blocks)
         for word, block, data in ask(
             f"SELECT word, block, data FROM persist_postings "  # noqa: S608
             f"WHERE space = ? AND block IN ({marks})",
@@ -431,6 +432,11 @@ class Index:
                 own.connection.rollback()
                 raise
             own.connection.commit()
+
+
+def _marks(values: Sequence[object]) -> str:
+    """For IN (…), which must not be empty."""
+    return ", ".join("?" * len(values)) or "NULL"
 
 
 def _addresses_of(book: Book) -> tuple[int, int]:
