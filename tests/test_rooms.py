@@ -15,6 +15,7 @@ MAY_USE = {
     "errors": set(),
     "options": {"errors"},
     "store": {"records", "errors", "store"},
+    "memory": BASE | {"store", "memory"},
     "session": BASE | {"store"},
     "opening": BASE | {"store", "session"},
     "chat": BASE | {"store", "session", "chat", "persist"},

@@ -12,6 +12,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    UniqueConstraint,
     false,
     text,
 )
@@ -69,3 +70,65 @@ Index(
     sqlite_where=_is_event, postgresql_where=_is_event,
 )  # fmt: skip
 """The few events of a long session. A message is not in it, so that it costs an append nothing."""
+
+# The search index. All of it can be made anew from the journal.
+
+Index("persist_sessions_of", sessions.c.namespace)
+
+_number = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers only INTEGER by itself
+
+spaces = Table(
+    "persist_spaces",
+    metadata,
+    Column("number", _number, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    # Of the words: with others, the old index cannot be asked.
+    Column("version", Integer, nullable=False),
+    UniqueConstraint("source", "namespace", "version", name="persist_space"),
+)
+"""What is searched together: the messages, or the learnings, of a namespace."""
+
+books = Table(
+    "persist_books",
+    metadata,
+    Column("number", _number, primary_key=True),
+    Column("space", BigInteger, nullable=False),
+    # The session that is indexed here; of other sources, what their writers choose.
+    Column("name", Text, nullable=False),
+    # The mark: up to where the journal has been read.
+    Column("pos", BigInteger, nullable=False, server_default=text("0")),
+    # The number of the next entry, and how many words there are in all of them.
+    Column("next", BigInteger, nullable=False, server_default=text("0")),
+    Column("words", BigInteger, nullable=False, server_default=text("0")),
+    UniqueConstraint("space", "name", name="persist_book"),
+)
+"""The index of one session."""
+
+entries = Table(
+    "persist_entries",
+    metadata,
+    # The number of the book and the place in it, see store/postings.py.
+    Column("address", BigInteger, primary_key=True, autoincrement=False),
+    Column("pos", BigInteger, nullable=False),
+    Column("seq", BigInteger),
+    Column("speaker", Text, nullable=False),
+    Column("micros", BigInteger, nullable=False),
+    Column("words", Integer, nullable=False),
+    # Messages with no long pause between them have the same number.
+    Column("sitting", Integer, nullable=False),
+    Column("tells_time", Boolean, nullable=False),
+)
+"""One indexed message."""
+
+postings = Table(
+    "persist_postings",
+    metadata,
+    Column("space", BigInteger, primary_key=True, autoincrement=False),
+    Column("word", Text, primary_key=True),
+    Column("block", BigInteger, primary_key=True, autoincrement=False),
+    # Which entries of the block have the word, see store/postings.py.
+    Column("data", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Where each word is. The namespace comes first: others cost a query nothing."""

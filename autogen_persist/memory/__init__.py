@@ -1,0 +1,1 @@
+"""What was said and learnt, found again. Knows neither AutoGen nor SQL."""
