@@ -1,0 +1,1 @@
+"""What a team learns from its chats, and how it is found again."""
