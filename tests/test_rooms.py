@@ -16,6 +16,7 @@ MAY_USE = {
     "options": {"errors"},
     "store": {"records", "errors", "store"},
     "session": BASE | {"store"},
+    "memory": BASE | {"store", "memory"},
     "opening": BASE | {"store", "session"},
     "chat": BASE | {"store", "session", "chat", "persist"},
     "persist": BASE | {"store", "session", "opening", "chat"},

@@ -6,42 +6,71 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+
+def _set_of(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 SAME = 0.8
 """The share of words two sentences have in common, from which on they say the same."""
 
 _WORD = re.compile(r"[\w+#]+(?:[.'-][\w+#]+)*")
-_STOP = frozenset(
-    "a an the and or but of to in on at by for from with as is are was were be been it its this that these"
-    " those we our us i my me you your they their he she his her so then than also just very have has had"
-    " do does did will shall would can could should there here all any some because since due let's"
-    " we'll we've we're i'm i've i'd it's ok okay please".split()
+_STOP = _set_of(
+    "a an the and or but of to in on at by for from with as is are was were be been it its this"
+    " that these those we our us i my me you your they their he she his her so then than also just"
+    " very have has had do does did will shall would can could should there here all any some"
+    " because since due let's we'll we've we're i'm i've i'd it's ok okay please"
 )
-_NO = frozenset("not no never nor without avoid don't doesn't didn't won't isn't aren't can't cannot stop".split())
-_CHOICE = frozenset(
-    "use uses used using choose chose chosen choosing pick picked decide decided go going went switch"
-    " switched move moved migrate migrated adopt adopted stick keep kept prefer always now longer stay"
-    " run runs drop dropped replace replaced rather instead over settled agreed decision".split()
+_NO = _set_of(
+    "not no never nor without avoid stop don't doesn't didn't won't isn't aren't can't cannot"
 )
-_FAMILIES = tuple(
-    frozenset(names.split())
+_CHOICE = _set_of(
+    "use uses used using choose chose chosen choosing pick picked decide decided go going went"
+    " switch switched move moved migrate migrated adopt adopted stick keep kept prefer always now"
+    " longer stay run runs drop dropped replace replaced rather instead over settled agreed"
+    " decision"
+)
+_FAMILIES = [
+    _set_of(names)
     for names in (
-        "flask fastapi django express rails spring laravel starlette tornado nestjs gin aiohttp sanic",
+        "flask fastapi django express rails spring laravel starlette tornado nestjs aiohttp sanic",
         "postgresql postgres mysql mariadb sqlite mongodb oracle dynamodb cassandra cockroachdb",
-        "react vue angular svelte solid preact",
+        "react vue angular svelte preact",
         "aws azure gcp heroku hetzner",
-        "npm yarn pnpm bun", "pip poetry uv pdm pipenv conda",
-        "tabs spaces", "rest graphql grpc soap", "kafka rabbitmq nats sqs", "docker podman",
-        "jenkins circleci travis", "pytest unittest nose", "pandas polars", "pytorch tensorflow jax keras",
-        "mocha jest vitest", "git mercurial svn", "slack teams discord", "celery rq dramatiq",
+        "npm yarn pnpm bun",
+        "pip poetry uv pdm pipenv conda",
+        "tabs spaces",
+        "rest graphql grpc soap",
+        "kafka rabbitmq nats sqs",
+        "docker podman",
+        "jenkins circleci travis",
+        "pytest unittest nose",
+        "mocha jest vitest",
+        "pandas polars",
+        "pytorch tensorflow jax keras",
+        "git mercurial svn",
+        "celery rq dramatiq",
         "python typescript javascript java kotlin rust go ruby php c# c++ scala",
-        "metric imperial", "light dark", "english german french spanish japanese",
     )
-)  # fmt: skip
+]
 """Things of which a team usually has one at a time."""
-_SWITCHED = re.compile(r"\b(?:switch|mov|migrat|chang)(?:ed|ing|e|es)?\b|\bnow\b|\bno longer\b|\breplac|\binstead\b|\bdrop")
-_AGAINST = re.compile(r"\b(?:over|instead of|rather than|and not|but not|not|no longer(?: use)?|and drop|replac(?:es|ed|ing)|never(?: use)?|avoid|from)\b")
-_ENDS = re.compile(r"\b(?:because|since|so that|due to|for|in|as|when|if|with|on)\b|[,;:.] |[.!]$")
-_FOR = re.compile(r"\b(?:always(?: use)?|uses?|using|chose|choos(?:e|ing)|picked|decided (?:on|for|to use)|go(?:ing)? (?:with|for)|switched to|moved to|migrated to|to|prefer|adopt(?:ed)?|stick (?:with|to)|stay with)\b")
+_SWITCHED = re.compile(
+    r"\b(?:switch|mov|migrat|chang)(?:ed|ing|e|es)?\b|\bnow\b|\bno longer\b|\breplac|\binstead\b"
+    r"|\bdrop"
+)
+_AGAINST = re.compile(
+    r"\b(?:over|instead of|rather than|and not|but not|not|no longer(?: use)?|and drop"
+    r"|replac(?:es|ed|ing)|never(?: use)?|avoid|from)\b"
+)
+_FOR = re.compile(
+    r"\b(?:always(?: use)?|uses?|using|chose|choos(?:e|ing)|picked|decided (?:on|for|to use)"
+    r"|go(?:ing)? (?:with|for)|switched to|moved to|migrated to|to|prefer|adopt(?:ed)?"
+    r"|stick (?:with|to)|stay with)\b"
+)
+_ENDS = re.compile(
+    r"\b(?:because|since|so that|due to|for|in|as|when|if|with|on)\b|[,;:.] |[.!]$"
+    rf"|{_AGAINST.pattern}|{_FOR.pattern}"
+)
 _IS = re.compile(r"^(?:the |our |my )?(.{2,80}?) (?:is|are|was|will be) (.+)$")
 
 
@@ -92,7 +121,7 @@ def _after(marker: re.Pattern[str], text: str) -> frozenset[str]:
     found: set[str] = set()
     for match in marker.finditer(text):
         rest = text[match.end() :]
-        end = re.compile(f"{_ENDS.pattern}|{_AGAINST.pattern}|{_FOR.pattern}").search(rest)
+        end = _ENDS.search(rest)
         found |= _words(rest[: end.start()] if end else rest) - _CHOICE - _NO
     return frozenset(found)
 

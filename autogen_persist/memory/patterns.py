@@ -113,6 +113,14 @@ LABELS = [
 DECISIONS = [
     *_forms(
         "decision",
+        r"\bi(?:'d| would)? (?:suggest|propose|recommend)\b",
+        r"\bmy (?:suggestion|proposal|recommendation) (?:is|would be)\b|\bwe should\b",
+        confidence=0.5,
+        needs="consent",
+        in_lists=False,
+    ),
+    *_forms(
+        "decision",
         rf"{_TEAM}(?:'ve)?{_ADVERB} (?:decided|agreed|opted|settled|resolved)"
         r"(?: to| on| for| that| upon| against| not)+" + _CLEAR,
         rf"{_TEAM}(?:'ve)?{_ADVERB} {_CHOSEN}" + _CLEAR,
@@ -138,14 +146,6 @@ DECISIONS = [
         _OPENING + r"(?<=then )it(?:'s| is)(?: going to be)? ",
         confidence=0.65,
         needs="weight",
-    ),
-    *_forms(
-        "decision",
-        r"\bi(?:'d| would)? (?:suggest|propose|recommend)\b",
-        r"\bmy (?:suggestion|proposal|recommendation) (?:is|would be)\b|\bwe should\b",
-        confidence=0.5,
-        needs="consent",
-        in_lists=False,
     ),
 ]
 FAILURES = [
@@ -182,9 +182,10 @@ WORKING = [
     ),
     *_forms(
         "pattern",
-        r"\bworked (?:best|well|great|perfectly|like a charm|wonders|(?:much|really) (?:better|well))",
+        r"\bworked (?:best|well|great|perfectly|like a charm|wonders)\b",
+        r"\bworked (?:much|really) (?:better|well)\b",
         r"\bdid (?:wonders|the trick)\b|\bsaved us\b",
-        r"\bturned out\b.{0,60}\b(?:faster|better|easier|cheaper|simpler|more reliable|enough|best)",
+        r"\bturned out\b.{0,60}\b(?:faster|better|easier|cheaper|simpler|more reliable|enough)\b",
         r"\b(?:fixed|solved|avoided) (?:it|this|that|the [\w -]{2,40}) by \w+ing\b",
         confidence=0.65,
     ),
@@ -299,11 +300,12 @@ GUESS = _any(
     r"\bmay (?:be|have|also|not|want|need)\b",
 )
 CONDITION = re.compile(
-    r"(?:but |and |so |or |even )?(?:if|suppose|imagine|assuming|when|whenever|unless|in case|once)\b"
+    r"(?:but |and |so |or |even )?"
+    r"(?:if|suppose|imagine|assuming|when|whenever|unless|in case|once)\b"
 )
 FIELD = re.compile(
-    r"(?:status|description|owner|title|(?:expected )?results?|acceptance criteria|(?:task|step) \d+"
-    r"|input|output|arguments|example|next speaker)\b[^:]{0,10}:"
+    r"(?:status|description|owner|title|(?:expected )?results?|acceptance criteria"
+    r"|(?:task|step) \d+|input|output|arguments|example|next speaker)\b[^:]{0,10}:"
 )
 """A line of a form that somebody fills in."""
 HEARSAY = _any(
@@ -313,7 +315,8 @@ HEARSAY = _any(
 )
 JOKE = _any(
     r"🙄|😂|🤣|😜|😏|\B/s\b|\bha(?:ha)+\b|\bjust kidding\b|\bj/k\b|\byeah,? right\b|\bas if\b",
-    r"\boh,? (?:sure|great|wonderful|brilliant)\b|\bwhile we're at it\b|\bwhat could .{0,9}go wrong\b",
+    r"\boh,? (?:sure|great|wonderful|brilliant)\b|\bwhile we're at it\b",
+    r"\bwhat could .{0,9}go wrong\b",
 )
 IDEAS = _any(
     r"\bbrainstorm|\bideas?\b[^.]{0,20}:|\boptions?:|\bsome thoughts\b|\bjust ideas\b|\bdrafts?:",

@@ -89,7 +89,7 @@ def _read(turns: Sequence[_Turn], place: int) -> list[_Found]:
     row, said = turns[place]
     if any(patterns.INJECTION.search(s.bare) or patterns.CASTING.search(s.bare) for s in said):
         return []
-    ideas = any(patterns.IDEAS.search(s.bare) for s in said)
+    ideas = any(patterns.IDEAS.search(text) for s in said for text in (s.bare, f"{s.heading}:"))
     joking = {s.block for s in said if patterns.JOKE.search(s.bare)}
     found: list[_Found] = []
     for number, sentence in enumerate(said):
@@ -178,9 +178,9 @@ def _content(said: Sequence[Sentence], number: int, found: Sequence[_Found]) -> 
     before = said[number - 1] if number else None
     after = said[number + 1] if number + 1 < len(said) else None
     taken = bool(found) and found[-1].number == number - 1
-    if before and before.block == sentence.block and patterns.LEANS.match(sentence.bare):
-        if not taken and not before.bare.endswith("?"):
-            words.insert(0, before.text)
+    leans = patterns.LEANS.match(sentence.bare) and not taken
+    if leans and before and before.block == sentence.block and not before.bare.endswith("?"):
+        words.insert(0, before.text)
     if after and after.block == sentence.block and patterns.GOES_ON.match(after.bare):
         words.append(after.text)
     content = patterns.CLEARING.sub("", " ".join(words))
@@ -217,9 +217,7 @@ def _meant(turns: Sequence[_Turn], found: Sequence[_Found], place: int, stance: 
     return near[-1].place if near else None
 
 
-def _is_between(
-    last: _Turn, near: Sequence[_Found], place: int, said: Sequence[Sentence]
-) -> bool:
+def _is_between(last: _Turn, near: Sequence[_Found], place: int, said: Sequence[Sentence]) -> bool:
     """Whether the message before it is what it answers: an objection, or a question."""
     if not near or near[-1].place == place - 1 or not last.said:
         return False

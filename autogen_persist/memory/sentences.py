@@ -36,9 +36,11 @@ class _Block(NamedTuple):
 
 
 _FENCE = ("```", "~~~")
-_DATA = ('[{', '["', '*****')
+_DATA = ("[{", '["', "*****")
 _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)]|\(?[a-z]\))\s+(?:\[([ xX])\]\s+)?(.*)")
-_HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s+(.*)|\*\*([^*]{1,80})\*\*\s*:?\s*|([^.!?:|]{2,50}):\s*)$")
+_HEADING = re.compile(
+    r"\s{0,3}(?:#{1,6}\s+(.*)|\*\*([^*]{1,80})\*\*\s*:?\s*|([^.!?:|]{2,50}):\s*)$"
+)
 _LOG = re.compile(
     r"\W{0,2}\d{4}-\d\d-\d\d[T ]\d\d:|\W?\d\d:\d\d:\d\d|\$ |>>> |\s*File \"|\s+at [\w.$]+\("
     r"|\W?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL|CRITICAL)\b|Traceback|[\w.]{0,60}(?:Error|Exception):"
@@ -52,17 +54,18 @@ _QUOTED = re.compile(
     r"|(?<!\w)'[^']{2,300}'(?!\w)"
 )
 _END = re.compile(r"[.!?…]+[\"'”’)\]»]{0,3}\s+|[。！？]+|\n")
-_SHORTENED = frozenset(
-    "e.g i.e etc vs cf no nr fig dr mr mrs ms prof approx ca rev tab al inc ltd st min max vol pp"
-    " p sec ch ed est dept resp incl excl art para jan feb mar apr jun jul aug sep sept oct nov"
-    " dec z.b d.h usw bzw".split()
+_SHORT = (
+    "e.g i.e etc vs cf nr fig dr mr mrs ms prof approx ca rev tab al inc ltd st vol pp ch est dept"
+    " resp incl excl para jan feb apr jun jul aug sept oct nov z.b d.h usw bzw"
 )
+_SHORTENED = frozenset(_SHORT.split())
+_SHORT_BEFORE_NUMBER = frozenset(("no", "p", "sec", "art", "min", "max", "mar", "sep", "dec"))
 
 
 def sentences(text: str) -> list[Sentence]:
     """What a message says, sentence by sentence."""
     found = []
-    text = _PEM.sub("\n", text[:MOST_TEXT].replace("’", "'").replace("\x00", ""))
+    text = _PEM.sub(" -----BEGIN KEY ", text[:MOST_TEXT].replace("’", "'").replace("\x00", ""))
     for number, block in enumerate(_blocks(text)):
         words = _EMPHASIS.sub("", _LINK.sub(r"\1", _join(block.lines)))
         blanked = _QUOTED.sub(_blank, words)
@@ -71,9 +74,7 @@ def sentences(text: str) -> list[Sentence]:
             if 0 < len(said) <= LONGEST:
                 bare = blanked[start:end].replace("`", "").strip().lower()
                 said = " ".join(said.split())
-                found.append(
-                    Sentence(said, bare, number, block.item, block.heading, block.box)
-                )
+                found.append(Sentence(said, bare, number, block.item, block.heading, block.box))
     return found
 
 
@@ -153,5 +154,8 @@ def _ends_here(text: str, end: re.Match[str]) -> bool:
     word = before[-1].lower().lstrip("([\"'") if before else ""
     if word in _SHORTENED:
         return word == "etc" and text[end.end() : end.end() + 1].isupper()
-    after = text[end.end() : end.end() + 1]
-    return not after.islower() or (word.isalpha() and len(word) > 2)
+    if word in _SHORT_BEFORE_NUMBER and text[end.end() : end.end() + 1].isdigit():
+        return False
+    if not text[end.end() : end.end() + 1].islower():
+        return True
+    return not end[0].strip(". ") and word.isalpha() and len(word) > 2

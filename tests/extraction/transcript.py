@@ -1,12 +1,12 @@
 """Transcripts in a small readable format, and how far an extractor agrees with them.
 
-    Expect:
-    - decision, planner: FastAPI, async       kind, speaker, words the content must hold
-    - decision|preference, planner: Fridays   either kind is right
-    - ? question, planner: Flask              right if found, no loss if not
-    - nothing
+Expect:
+- decision, planner: FastAPI, async       kind, speaker, words the content must hold
+- decision|preference, planner: Fridays   either kind is right
+- ? question, planner: Flask              right if found, no loss if not
+- nothing
 
-    --- planner                               a message; (tool_call) etc. behind the name is its kind
+--- planner                               a message; (tool_call) etc. behind the name is its kind
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def read(path: Path) -> Transcript:
     ]
     assert expected or "- nothing" in head, f"{path.name} says neither what to expect nor 'nothing'"
     turns = zip(parts[0::3], parts[1::3], parts[2::3], strict=True)
-    rows = [row(who, text.strip(), n, kind or "text") for n, (who, kind, text) in enumerate(turns, 1)]
+    rows = [
+        row(who, text.strip(), n, kind or "text") for n, (who, kind, text) in enumerate(turns, 1)
+    ]
     return Transcript(path.stem, expected, rows)
 
 
@@ -91,9 +93,15 @@ def score(pairs: Iterable[tuple[Transcript, list[Candidate]]]) -> Score:
         for candidate in found:
             fit = next((e for e in open_ones if e.fits(candidate)), None)
             if fit is None:
-                wrong.append(f"{transcript.name}: {candidate.kind}, {candidate.said_by}: {candidate.content}")
+                wrong.append(
+                    f"{transcript.name}: {candidate.kind}, {candidate.said_by}: {candidate.content}"
+                )
                 continue
             open_ones.remove(fit)
             right += not fit.optional
-        missed += [f"{transcript.name}: {e.kinds[0]}, {e.said_by}: {e.words}" for e in open_ones if not e.optional]
+        missed += [
+            f"{transcript.name}: {e.kinds[0]}, {e.said_by}: {e.words}"
+            for e in open_ones
+            if not e.optional
+        ]
     return Score(right, wrong, missed)
