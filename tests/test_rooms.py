@@ -17,6 +17,7 @@ MAY_USE = {
     "store": {"records", "errors", "store"},
     "memory": BASE | {"store", "memory"},
     "session": BASE | {"store"},
+    "memory": BASE | {"store", "memory"},
     "opening": BASE | {"store", "session"},
     "chat": BASE | {"store", "session", "chat", "persist"},
     "persist": BASE | {"store", "session", "opening", "chat"},

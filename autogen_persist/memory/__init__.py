@@ -1,1 +1,1 @@
-"""What was said and learnt, found again. Knows neither AutoGen nor SQL."""
+"""What chats taught: extracted from the journal, kept, and found again."""
