@@ -6,6 +6,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     Index,
     Integer,
     LargeBinary,
@@ -132,3 +133,59 @@ postings = Table(
     sqlite_with_rowid=False,
 )
 """Where each word is. The namespace comes first: others cost a query nothing."""
+
+# What was learnt.
+
+learnings = Table(
+    "persist_learnings",
+    metadata,
+    Column("id", _number, primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("said_by", Text, nullable=False),
+    # Lists and objects are JSON text, as bodies are.
+    Column("confirmed_by", Text, nullable=False),
+    Column("agent", Text),
+    Column("session_id", Text),
+    Column("tags", Text, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("evidence", Text, nullable=False),
+    Column("created_micros", BigInteger, nullable=False),
+    Column("valid_from_micros", BigInteger, nullable=False),
+    Column("valid_to_micros", BigInteger),
+    Column("superseded_by", BigInteger),
+    Column("disputed", Boolean, nullable=False, server_default=false()),
+    Column("times_confirmed", Integer, nullable=False, server_default=text("0")),
+    Column("times_recalled", Integer, nullable=False, server_default=text("0")),
+    Column("extractor", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("metadata", Text, nullable=False),
+    # A number that was forgotten is not given to another one.
+    sqlite_autoincrement=True,
+)
+Index("persist_learnings_of", learnings.c.namespace, learnings.c.id)
+
+marks = Table(
+    "persist_marks",
+    metadata,
+    Column("session_id", Text, primary_key=True),
+    Column("extractor", Text, primary_key=True),
+    # Up to this message the extractor has read the session.
+    Column("seq", BigInteger, nullable=False, server_default=text("0")),
+    # Who reads on at the moment, and until when nobody else does.
+    Column("claimed_by", Text),
+    Column("claimed_until_micros", BigInteger),
+)
+"""How far each session was read by what learns from it."""
+
+kv = Table(
+    "persist_kv",
+    metadata,
+    Column("namespace", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("updated_micros", BigInteger, nullable=False),
+    Column("expires_micros", BigInteger),
+)
+"""Values by name, beside what was learnt."""
