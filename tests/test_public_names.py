@@ -7,7 +7,7 @@ from autogen_persist.options import DEFAULTS
 
 NAMES = {
     "AgentsChanged", "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
-    "JournalUnavailable", "LeaseLost", "Message", "NoSuchDatabase", "NoSuchSession",
+    "JournalUnavailable", "LeaseLost", "Learning", "Memory", "Message", "NoSuchDatabase", "NoSuchSession",
     "NotJournalable", "NothingToResume", "OutsideTool", "PersistError", "PersistentAgent",
     "PersistentGroupChat", "PersistentMixin", "ReplayedError", "Row", "SchemaOutOfDate",
     "Session", "SessionBusy", "SessionClosed", "SessionConflict", "Store", "ToolRefused",

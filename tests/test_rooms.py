@@ -15,19 +15,19 @@ MAY_USE = {
     "errors": set(),
     "options": {"errors"},
     "store": {"records", "errors", "store"},
-    "memory": BASE | {"store", "memory"},
     "session": BASE | {"store"},
     "memory": BASE | {"store", "memory"},
-    "opening": BASE | {"store", "session"},
+    "opening": BASE | {"store", "session", "memory"},
     "chat": BASE | {"store", "session", "chat", "persist"},
     "persist": BASE | {"store", "session", "opening", "chat"},
-    "cli": BASE | {"store", "session", "opening", "chat", "persist", "cli", ""},
-    "__init__": BASE | {"store", "session", "chat", "persist"},
+    "cli": BASE | {"store", "session", "opening", "memory", "chat", "persist", "cli", ""},
+    "__init__": BASE | {"store", "session", "memory", "chat", "persist"},
 }
 DOORS = {
     "sqlalchemy": "store",
     "alembic": "store",
     "autogen": "chat",
+    "apscheduler": "memory",
     "typer": "cli",
     "rich": "cli",
 }
