@@ -41,6 +41,6 @@ def test_the_options_of_persist_are_these():
     assert named == ["target", "session_id", "url", "options"]
     assert list(DEFAULTS) == [
         "durability", "on_error", "strict", "namespace", "on_divergence", "on_mismatch",
-        "unfinished_tool", "human_input", "upgrade", "patience", "wait",
+        "unfinished_tool", "human_input", "extract_every", "upgrade", "patience", "wait",
     ]  # fmt: skip
     assert list(inspect.signature(autogen_persist.instrument).parameters) == named[1:]

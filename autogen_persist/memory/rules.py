@@ -61,6 +61,8 @@ class Rules:
 
     name = "rules"
     version = "1"
+    overlap = 3 * NEAR
+    """So many messages before the new ones it wants to see: somebody may agree to them."""
 
     def __call__(
         self, messages: Sequence[Message], injected: Iterable[str] = ()
