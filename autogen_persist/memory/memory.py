@@ -10,6 +10,7 @@ from typing import Any
 
 from autogen_persist.errors import BadArgument, JournalUnavailable
 from autogen_persist.memory import recall as messages
+from autogen_persist.memory import tools
 from autogen_persist.memory.given import as_messages
 from autogen_persist.memory.learning import KINDS, Candidate
 from autogen_persist.memory.recalled import Recalled, Remembered, of_learning, of_message, within
@@ -134,6 +135,10 @@ class Memory:
             every = self._shelf.learnings.of(self.namespace, connection=hand.connection)
             hand.take_out(every)
         self._values.clear()
+
+    def register(self, *, caller: Any, executor: Any) -> None:
+        """Give two agents `remember` and `recall` as AutoGen tools."""
+        tools.register(self, caller, executor)
 
     # Values by name.
 
