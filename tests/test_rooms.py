@@ -18,7 +18,7 @@ MAY_USE = {
     "session": BASE | {"store"},
     "memory": BASE | {"store", "memory"},
     "opening": BASE | {"store", "session", "memory"},
-    "chat": BASE | {"store", "session", "chat", "persist"},
+    "chat": BASE | {"store", "session", "memory", "chat", "persist"},
     "persist": BASE | {"store", "session", "opening", "chat"},
     "cli": BASE | {"store", "session", "opening", "memory", "chat", "persist", "cli", ""},
     "__init__": BASE | {"store", "session", "memory", "chat", "persist"},

@@ -191,6 +191,9 @@ class Memory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __deepcopy__(self, _memo: object) -> Memory:
+        return self  # a copied agent remembers the same
+
     def __repr__(self) -> str:
         return f"<Memory {self.namespace!r} in {self._store.url}>"
 

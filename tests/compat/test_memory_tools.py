@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 from autogen import ConversableAgent
 
-from autogen_persist import Memory
+from autogen_persist import Memory, PersistentAgent
 
 
 def call(agent, name, **arguments):
@@ -40,3 +41,14 @@ def test_an_agent_remembers_and_recalls(sqlite_url):
         assert "expected 'decision'" in refused
         assert secret.startswith("Not kept")
         assert len(memory.learnings()) == 1
+
+
+def test_a_persistent_agent_has_a_memory_of_its_own(sqlite_url):
+    """In the database of its session, under its name; a copy of the agent has the same."""
+    agent = PersistentAgent("coder", llm_config=False, url=sqlite_url)
+    agent.memory.remember("The staging server is called atlas")
+
+    assert copy.deepcopy(agent.memory) is agent.memory
+    agent.session.close()
+    with Memory("autogen-coder", url=sqlite_url) as memory:
+        assert len(memory.recall("staging server")) == 1
