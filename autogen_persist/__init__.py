@@ -27,9 +27,11 @@ from autogen_persist.errors import SessionClosed as SessionClosed
 from autogen_persist.errors import SessionConflict as SessionConflict
 from autogen_persist.errors import ToolRefused as ToolRefused
 from autogen_persist.errors import UnfinishedTool as UnfinishedTool
+from autogen_persist.memory.memory import Memory as Memory
 from autogen_persist.persist import instrument as instrument
 from autogen_persist.persist import persist as persist
 from autogen_persist.persist import uninstrument as uninstrument
+from autogen_persist.records import Learning as Learning
 from autogen_persist.records import Message as Message
 from autogen_persist.records import Row as Row
 from autogen_persist.session import Session as Session
@@ -50,7 +52,9 @@ __all__ = [
     "Divergence",
     "ExtraMissing",
     "JournalUnavailable",
+    "Learning",
     "LeaseLost",
+    "Memory",
     "Message",
     "NoSuchDatabase",
     "NoSuchSession",

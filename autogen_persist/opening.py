@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from autogen_persist.memory.schedule import Pupil
 from autogen_persist.options import Options, complete
 from autogen_persist.options import is_off as is_off
 from autogen_persist.session import Session
@@ -63,10 +64,15 @@ def _begin(
 ) -> Session:
     store = _acquire(address, url, options)
     try:
-        session = Session(session_id, store, options=options, let_go=lambda s: _let_go(s, store))
+        pupil = Pupil(store, session_id) if options["extract_every"] else None
+        session = Session(
+            session_id, store, options=options, let_go=lambda s: _let_go(s, store, pupil)
+        )
     except BaseException:
         _release(store)
         raise
+    if pupil is not None:
+        session.wake, pupil.said = pupil.wake, lambda: session.said
     try:
         session.event("process", {**_process(), **process})
         session.flush()
@@ -117,7 +123,9 @@ def _address(url: Any) -> Any:
     return url if hasattr(url, "dialect") else resolve(url).render_as_string(hide_password=False)
 
 
-def _let_go(session: Session, store: Store) -> None:
+def _let_go(session: Session, store: Store, pupil: Pupil | None) -> None:
+    if pupil is not None:
+        pupil.finish()
     with _registry_lock:
         for key in [key for key, known in _registry.items() if known is session]:
             del _registry[key]

@@ -20,6 +20,7 @@ class Options(TypedDict, total=False):
     on_mismatch: Literal["error", "adapt"]
     unfinished_tool: Literal["retry", "ask", "fail", "skip"]
     human_input: Literal["ask", "park"]
+    extract_every: int
     upgrade: bool | None
     patience: float
     wait: float
@@ -34,6 +35,7 @@ DEFAULTS: Options = {
     "on_mismatch": "error",
     "unfinished_tool": "retry",
     "human_input": "ask",
+    "extract_every": 10,
     "upgrade": None,
     "patience": 10.0,
     "wait": 0,
@@ -52,6 +54,9 @@ def complete(given: Options) -> Options:
             raise BadArgument(name, value, " or ".join(map(repr, choices)))
         if name in ("patience", "wait") and not _is_duration(value):
             raise BadArgument(name, value, "a number of seconds, 0 or more")
+    every = given.get("extract_every", 0)
+    if not isinstance(every, int) or every < 0:
+        raise BadArgument("extract_every", every, "a number of messages, or 0 to learn nothing")
     return {**DEFAULTS, **given}
 
 

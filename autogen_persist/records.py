@@ -121,6 +121,59 @@ class Draft(NamedTuple):
     """The body as JSON text in UTF-8."""
 
 
+class Learning(NamedTuple):
+    """Something that was learnt, with the words it came from. It is closed, never rewritten."""
+
+    id: int
+    """0 as long as it is not stored."""
+    namespace: str
+    kind: str
+    """decision, preference, fact, pattern, failure or question."""
+    content: str
+    said_by: str = ""
+    confirmed_by: tuple[str, ...] = ()
+    agent: str | None = None
+    """Whose own it is; None if it is for everybody in the namespace."""
+    session_id: str | None = None
+    """In which session alone it holds; None for all of them."""
+    tags: tuple[str, ...] = ()
+    confidence: float = 0.5
+    evidence: tuple[tuple[str, int], ...] = ()
+    """The messages it was read from: session and number."""
+    created_micros: int = 0
+    valid_from_micros: int = 0
+    valid_to_micros: int | None = None
+    """Since when it no longer holds; None while it does."""
+    superseded_by: int | None = None
+    disputed: bool = False
+    """Another one may contradict it, and nobody said which of them holds."""
+    times_confirmed: int = 0
+    times_recalled: int = 0
+    extractor: str = ""
+    """What read it; '' if somebody asked to remember it."""
+    version: str = ""
+    metadata: Mapping[str, Any] = {}
+
+    @property
+    def created(self) -> datetime:
+        return _EPOCH + timedelta(microseconds=self.created_micros)
+
+    @property
+    def valid_from(self) -> datetime:
+        return _EPOCH + timedelta(microseconds=self.valid_from_micros)
+
+    @property
+    def valid_to(self) -> datetime | None:
+        if self.valid_to_micros is None:
+            return None
+        return _EPOCH + timedelta(microseconds=self.valid_to_micros)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still holds."""
+        return self.valid_to_micros is None
+
+
 class SessionRecord(NamedTuple):
     """One session, as the list of sessions shows it."""
 

@@ -63,6 +63,11 @@ class Session:
         """How the last run in this process ended: by an error, or well; None before the first."""
         self.wrap_effect: Callable[[Session, Any], Any] | None = None
         """How a function becomes an effect; what listens knows in which chat it is called."""
+        self.said = 0
+        """How many messages were journaled in this process."""
+        self.wake: Callable[[], None] = _rest
+        """Called after every so many messages and at the end of a run; must return at once."""
+        self._every = options["extract_every"]
         self._runs, self._counting = 0, threading.Lock()
         self.finished = threading.Event()
         if store is None:
@@ -215,6 +220,9 @@ class Session:
             Draft(run, _name(chat), "message", kind, _name(speaker), _name(listener), audience,
                   internal, time.time_ns() // 1000, content)
         )  # fmt: skip
+        self.said += 1
+        if self._every and self.said % self._every == 0:
+            self.wake()
 
     def event(
         self, kind: str, body: Mapping[str, Any], *, speaker: str = "", listener: str = "",
@@ -226,6 +234,8 @@ class Session:
             Draft(run, _name(chat), "event", kind, _name(speaker), _name(listener), "",
                   False, time.time_ns() // 1000, content)
         )  # fmt: skip
+        if kind == "run_ended":
+            self.wake()
 
     def write_effect(
         self, type: str, kind: str, body: Mapping[str, Any], *, agent: str, run: int, chat: str
@@ -311,6 +321,10 @@ def _name(name: str) -> str:
     if name.isprintable():
         return name
     return name.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+
+
+def _rest() -> None:
+    """Nobody learns from this session."""
 
 
 def _discard(_draft: Draft) -> None:

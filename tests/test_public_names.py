@@ -7,7 +7,7 @@ from autogen_persist.options import DEFAULTS
 
 NAMES = {
     "AgentsChanged", "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
-    "JournalUnavailable", "LeaseLost", "Message", "NoSuchDatabase", "NoSuchSession",
+    "JournalUnavailable", "LeaseLost", "Learning", "Memory", "Message", "NoSuchDatabase", "NoSuchSession",
     "NotJournalable", "NothingToResume", "OutsideTool", "PersistError", "PersistentAgent",
     "PersistentGroupChat", "PersistentMixin", "ReplayedError", "Row", "SchemaOutOfDate",
     "Session", "SessionBusy", "SessionClosed", "SessionConflict", "Store", "ToolRefused",
@@ -41,6 +41,6 @@ def test_the_options_of_persist_are_these():
     assert named == ["target", "session_id", "url", "options"]
     assert list(DEFAULTS) == [
         "durability", "on_error", "strict", "namespace", "on_divergence", "on_mismatch",
-        "unfinished_tool", "human_input", "upgrade", "patience", "wait",
+        "unfinished_tool", "human_input", "extract_every", "upgrade", "patience", "wait",
     ]  # fmt: skip
     assert list(inspect.signature(autogen_persist.instrument).parameters) == named[1:]

@@ -16,16 +16,18 @@ MAY_USE = {
     "options": {"errors"},
     "store": {"records", "errors", "store"},
     "session": BASE | {"store"},
-    "opening": BASE | {"store", "session"},
-    "chat": BASE | {"store", "session", "chat", "persist"},
+    "memory": BASE | {"store", "memory"},
+    "opening": BASE | {"store", "session", "memory"},
+    "chat": BASE | {"store", "session", "memory", "chat", "persist"},
     "persist": BASE | {"store", "session", "opening", "chat"},
-    "cli": BASE | {"store", "session", "opening", "chat", "persist", "cli", ""},
-    "__init__": BASE | {"store", "session", "chat", "persist"},
+    "cli": BASE | {"store", "session", "opening", "memory", "chat", "persist", "cli", ""},
+    "__init__": BASE | {"store", "session", "memory", "chat", "persist"},
 }
 DOORS = {
     "sqlalchemy": "store",
     "alembic": "store",
     "autogen": "chat",
+    "apscheduler": "memory",
     "typer": "cli",
     "rich": "cli",
 }

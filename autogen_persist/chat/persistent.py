@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from autogen_persist.chat.distribution import load, silent_agent
 from autogen_persist.chat.runs import Chat
+from autogen_persist.memory.memory import Memory
 from autogen_persist.options import DEFAULTS
 from autogen_persist.persist import persist
 from autogen_persist.session import Session
@@ -39,6 +41,11 @@ class PersistentMixin:
         if options.get("session_id") is None:
             options["session_id"] = f"agent-{self.name}"
         self.session = persist(self, **options)
+
+    @cached_property
+    def memory(self) -> Memory:
+        """The agent's own memory, in the database of its session."""
+        return Memory(f"autogen-{self.name}", url=self.session._store)
 
     def receive(
         self, message: Any, sender: Any = None, request_reply: bool | None = None,

@@ -14,6 +14,7 @@ from autogen_persist.cli.answer import answer
 from autogen_persist.cli.db import db
 from autogen_persist.cli.demo import demo
 from autogen_persist.cli.journal import sessions, show
+from autogen_persist.cli.memory import learn, learnings, recall
 from autogen_persist.cli.run import SessionFirst, replay, run
 from autogen_persist.cli.terminal import complain, forgive_encoding, hang_up
 from autogen_persist.errors import PersistError
@@ -54,6 +55,9 @@ app.command(
     context_settings={"allow_interspersed_args": False},
 )(replay)
 app.command(epilog="Example: autogen-persist answer auth-api 'yes, deploy it'")(answer)
+app.command(epilog="Example: autogen-persist learn --all --url chats.db")(learn)
+app.command(epilog="Example: autogen-persist learnings --namespace auth-team --history")(learnings)
+app.command(epilog="Example: autogen-persist recall 'which database do we use?' --limit 3")(recall)
 
 
 def _version(wanted: bool) -> None:

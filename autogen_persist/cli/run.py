@@ -65,6 +65,13 @@ def run(
             "the rest of the journal.",
         ),
     ] = "error",
+    namespace: Annotated[
+        str, typer.Option("--namespace", help="Where what is learnt can be recalled.")
+    ] = "default",
+    extract_every: Annotated[
+        int,
+        typer.Option("--extract-every", min=0, help="Learn after so many messages; 0: never."),
+    ] = 10,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for its owner.")] = 0,
     url: Url = None,
 ) -> None:
@@ -80,7 +87,8 @@ def run(
         _start_again_with_seed(_seed(name), [] if session is not None else ["--session", name])
     journal = instrument(
         session_id=name, url=url, wait=wait, human_input=human_input,
-        unfinished_tool=unfinished_tool, on_divergence=on_divergence,
+        unfinished_tool=unfinished_tool, on_divergence=on_divergence, namespace=namespace,
+        extract_every=extract_every,
     )  # fmt: skip
     words = ["-m", script, *(args or [])] if module else [script, *(args or [])]
     if _is_complete(journal.rows()) and not again:
@@ -88,6 +96,8 @@ def run(
         tell(f"Session {name} is complete. {_how_to_go_on(journal, words)}")
         raise typer.Exit(0)
     asking = ["--human-input", "park"] if human_input == "park" else []
+    asking += ["--namespace", namespace] if namespace != "default" else []
+    asking += ["--extract-every", str(extract_every)] if extract_every != 10 else []
     raise typer.Exit(_run(journal, asking, words, module))
 
 

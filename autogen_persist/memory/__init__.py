@@ -1,0 +1,1 @@
+"""What chats taught: extracted from the journal, kept, and found again."""
