@@ -12,7 +12,7 @@ from autogen_persist.memory import ranking, text
 from autogen_persist.records import Row, text_of
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
-from autogen_persist.store.search import Book, Entry, Index, NewEntry
+from autogen_persist.store.search import Book, Entry, Found, Index, NewEntry
 
 MOST_WORDS = 100
 """Words of a question that are looked for."""
@@ -78,13 +78,9 @@ class Search:
             self._store.head(session)  # a wrong id is an error and not an empty answer
         self.catch_up(namespace)
         keep = _filter(agent, _micros(since), _micros(until))
-        while True:
-            found = find(self._index, namespace, query, book=session, keep=keep)
-            hits, gone = self._hits(found[:limit])
-            if not gone:
-                return [hit for hit in hits if min_score is None or hit.score >= min_score]
-            for session_id, pos in gone:
-                self._index.remove(session_id, [pos])
+        found = find(self._index, namespace, query, book=session, keep=keep)
+        hits = self._hits(found, limit)
+        return [hit for hit in hits if min_score is None or hit.score >= min_score]
 
     def catch_up(self, namespace: str) -> int:
         """Index what was said since the last time; return the number of messages.
@@ -147,23 +143,29 @@ class Search:
             book = moved
         return done
 
-    def _hits(self, ranked: list[tuple[float, Entry]]) -> tuple[list[Hit], list[tuple[str, int]]]:
-        """The messages themselves, and those that are redacted and should not be here."""
-        messages = self._index.messages([entry.address for _, entry in ranked])
-        hits, gone = [], []
-        for score, entry in ranked:
-            message = messages.get(entry.address)
-            if message is None:
-                continue  # taken out while we were looking
-            if message.text is None:
-                gone.append((message.session_id, entry.pos))
-                continue
-            said = text_of(bodies.load(message.text))
-            at = _EPOCH + timedelta(microseconds=entry.micros)
-            hits.append(
-                Hit(message.session_id, entry.pos, entry.seq, entry.speaker, said, at, score)
-            )
-        return hits, gone
+    def _hits(self, found: Sequence[tuple[float, Entry]], limit: int) -> list[Hit]:
+        """The messages themselves. One that is redacted should not be here, and is taken out."""
+        hits: list[Hit] = []
+        for start in range(0, len(found), limit):
+            part = found[start : start + limit]
+            messages = self._index.messages([entry.address for _, entry in part])
+            for score, entry in part:
+                message = messages.get(entry.address)
+                if message is None:
+                    continue  # taken out while we were looking
+                if message.text is None:
+                    self.forget(message.session_id, [entry.pos])
+                else:
+                    hits.append(_hit(score, entry, message))
+            if len(hits) >= limit:
+                break
+        return hits[:limit]
+
+
+def _hit(score: float, entry: Entry, message: Found) -> Hit:
+    said = text_of(bodies.load(message.text or "{}"))
+    at = _EPOCH + timedelta(microseconds=entry.micros)
+    return Hit(message.session_id, entry.pos, entry.seq, entry.speaker, said, at, score)
 
 
 def find(
