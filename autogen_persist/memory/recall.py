@@ -20,6 +20,8 @@ CHUNK = 500
 """Candidates that are looked up at once."""
 BATCH = 500
 """Rows that are indexed in one transaction."""
+ROUNDS = 5
+"""How often a question is asked again because redacted messages, or their neighbours, came up."""
 PAUSE = 3600 * 1_000_000
 """An hour of silence, in microseconds: after that it is another sitting."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -78,8 +80,13 @@ class Search:
             self._store.head(session)  # a wrong id is an error and not an empty answer
         self.catch_up(namespace)
         keep = _filter(agent, _micros(since), _micros(until))
-        found = find(self._index, namespace, query, book=session, keep=keep)
-        hits = self._hits(found, limit)
+        for _ in range(ROUNDS):
+            found = find(self._index, namespace, query, book=session, keep=keep)
+            hits, redacted = self._hits(found[:limit])
+            if not redacted:
+                break
+            for session_id, pos in redacted:
+                self.forget(session_id, [pos])
         return [hit for hit in hits if min_score is None or hit.score >= min_score]
 
     def catch_up(self, namespace: str) -> int:
@@ -143,23 +150,21 @@ class Search:
             book = moved
         return done
 
-    def _hits(self, found: Sequence[tuple[float, Entry]], limit: int) -> list[Hit]:
-        """The messages themselves. One that is redacted should not be here, and is taken out."""
-        hits: list[Hit] = []
-        for start in range(0, len(found), limit):
-            part = found[start : start + limit]
-            messages = self._index.messages([entry.address for _, entry in part])
-            for score, entry in part:
-                message = messages.get(entry.address)
-                if message is None:
-                    continue  # taken out while we were looking
-                if message.text is None:
-                    self.forget(message.session_id, [entry.pos])
-                else:
-                    hits.append(_hit(score, entry, message))
-            if len(hits) >= limit:
-                break
-        return hits[:limit]
+    def _hits(
+        self, found: Sequence[tuple[float, Entry]]
+    ) -> tuple[list[Hit], list[tuple[str, int]]]:
+        """The messages themselves, and those that are redacted and should not be here."""
+        messages = self._index.messages([entry.address for _, entry in found])
+        hits, redacted = [], []
+        for score, entry in found:
+            message = messages.get(entry.address)
+            if message is None:
+                continue  # taken out while we were looking
+            if message.text is None:
+                redacted.append((message.session_id, entry.pos))
+            else:
+                hits.append(_hit(score, entry, message))
+        return hits, redacted
 
 
 def _hit(score: float, entry: Entry, message: Found) -> Hit:

@@ -56,7 +56,7 @@ def contents(store):
     """All that the index knows, by session and row, whatever numbers it gave them."""
     with store.engine.connect() as connection:
         query = connection.exec_driver_sql
-        books = dict(query("SELECT number, name FROM persist_books"))
+        books = dict(query("SELECT number, name FROM persist_books").all())
         rows = query("SELECT address, pos, words, sitting FROM persist_entries").all()
         entries = {
             address: (books[number], address - address_of(number, 0), *rest)
