@@ -19,7 +19,8 @@ from autogen_persist.opening import open_session
 from autogen_persist.store.engine import open_engine, resolve
 from autogen_persist.store.schema import VERSION_TABLE, wanted
 
-COMMANDS = (["db", "upgrade"], ["db", "current"], ["db", "check"], ["sessions"], ["show"], ["demo"])
+COMMANDS = (["db", "upgrade"], ["db", "current"], ["db", "check"], ["sessions"], ["show"], ["demo"],
+            ["import"])  # fmt: skip
 HOSTILE = (
     "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x9b2J [red]plain[/red] :smile: \x07\x08\r"
     "\u202eright to left\u202c \ud800 \x00 end"

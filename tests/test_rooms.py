@@ -20,7 +20,7 @@ MAY_USE = {
     "opening": BASE | {"store", "session"},
     "chat": BASE | {"store", "session", "chat", "persist"},
     "persist": BASE | {"store", "session", "opening", "chat"},
-    "cli": BASE | {"store", "session", "opening", "chat", "persist", "cli", ""},
+    "cli": BASE | {"store", "memory", "session", "opening", "chat", "persist", "cli", ""},
     "__init__": BASE | {"store", "session", "chat", "persist"},
 }
 DOORS = {

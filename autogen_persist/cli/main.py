@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 import autogen_persist
 from autogen_persist.cli.db import db
 from autogen_persist.cli.demo import demo
+from autogen_persist.cli.import_ import import_
 from autogen_persist.cli.journal import sessions, show
 from autogen_persist.cli.run import run
 from autogen_persist.cli.terminal import complain, forgive_encoding, hang_up
@@ -42,6 +43,9 @@ app.add_typer(db, name="db")
 app.command(epilog="Example: autogen-persist sessions --url chats.db")(sessions)
 app.command(epilog="Example: autogen-persist show auth-api --after 40 | less -R")(show)
 app.command(epilog="Example: autogen-persist demo")(demo)
+app.command(
+    "import", epilog="Example: autogen-persist import old.jsonl --session old --namespace auth-team"
+)(import_)
 app.command(
     epilog="Example: autogen-persist run --session auth-api team.py",
     context_settings={"allow_interspersed_args": False},
