@@ -31,7 +31,7 @@ def import_(
         Path,
         typer.Argument(
             exists=True, dir_okay=False, metavar="FILE.jsonl",
-            help='Lines like {"role": "user", "name": "coder", "content": "…", "at": "2024-05-06"}.',
+            help='Lines: {"role": "user", "name": "coder", "content": "…", "at": "2024-05-06"}.',
         ),
     ],
     session: Annotated[str, typer.Option("--session", help="The id of the session.")],
