@@ -147,7 +147,7 @@ def _index_size(url: str) -> str:
             db.close()
     else:
         with psycopg.connect(url) as connection:
-            query = "SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(%s::text[]) AS name"
+            query = "SELECT sum(pg_total_relation_size(n::regclass)) FROM unnest(%s::text[]) n"
             (total,) = connection.execute(query, (list(names),)).fetchone() or (0,)
     return f"{int(total) / 1e6:,.0f}"
 
