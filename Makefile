@@ -8,7 +8,7 @@ COMPAT := pyautogen-0.2.35 autogen-agentchat-0.2.40 pyautogen-0.9 ag2-0.14.0 aut
 export UV_SYSTEM_CERTS ?= 1
 
 .SECONDARY:  # keep the environments of the matrix
-.PHONY: demo test check lint types compat crash autogen-suite bench clean
+.PHONY: demo test check lint types compat crash autogen-suite bench bench-recall clean
 
 demo: $(VENV)/ready
 	$(BIN)/autogen-persist demo
@@ -41,6 +41,10 @@ autogen-suite: $(VENV)/ready
 
 bench: $(VENV)/bench-ready
 	$(BIN)/python -m benchmarks
+
+# How well and how fast things are found: make bench-recall DATA=locomo10.json [SIZE=100000]
+bench-recall: $(VENV)/ready
+	$(BIN)/python -m benchmarks.recall $(if $(DATA),--data $(DATA)) $(if $(SIZE),--size $(SIZE))
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -72,7 +72,7 @@ class Report:
 def shown(value: float, unit: str) -> str:
     if unit == "×":
         return f"{value:.2f} ×" if value < 100 else f"{value:,.0f} ×"
-    return f"{value:,.0f} {unit}"
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
 def micros(seconds: float) -> str:

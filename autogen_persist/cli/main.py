@@ -13,6 +13,7 @@ import autogen_persist
 from autogen_persist.cli.answer import answer
 from autogen_persist.cli.db import db
 from autogen_persist.cli.demo import demo
+from autogen_persist.cli.import_ import import_
 from autogen_persist.cli.journal import sessions, show
 from autogen_persist.cli.memory import learn, learnings, recall
 from autogen_persist.cli.run import SessionFirst, replay, run
@@ -44,6 +45,9 @@ app.add_typer(db, name="db")
 app.command(epilog="Example: autogen-persist sessions --url chats.db")(sessions)
 app.command(epilog="Example: autogen-persist show auth-api --after 40 | less -R")(show)
 app.command(epilog="Example: autogen-persist demo")(demo)
+app.command(
+    "import", epilog="Example: autogen-persist import old.jsonl --session old --namespace auth-team"
+)(import_)
 app.command(
     epilog="Example: autogen-persist run --session auth-api team.py",
     context_settings={"allow_interspersed_args": False},

@@ -113,15 +113,16 @@ def boost(
     """The candidates with their final scores, the best first."""
     if not pool:
         return []
-    named, when = set(asked(query)), asks_when(query)
+    wanted, when = set(asked(query)), asks_when(query)
+    names = {speaker: set(words(speaker)) for speaker in {entry.speaker for entry in pool}}
+    authors = {speaker for speaker, name in names.items() if name and name <= wanted}
     best = max(scores[entry.address] for entry in pool)
     leading = pool[:BEST]
     share = Counter((book_of(entry.address), entry.sitting) for entry in leading)
 
     def final(entry: Entry) -> float:
         result = scores[entry.address]
-        name = set(words(entry.speaker))
-        if name and name <= named:
+        if entry.speaker in authors:
             result *= AUTHOR
         if when and entry.tells_time:
             result *= TIME

@@ -12,7 +12,7 @@ from autogen_persist.memory import ranking, text
 from autogen_persist.records import Row, text_of
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
-from autogen_persist.store.search import Book, Entry, Index, NewEntry
+from autogen_persist.store.search import Book, Entry, Found, Index, NewEntry
 
 MOST_WORDS = 100
 """Words of a question that are looked for."""
@@ -20,6 +20,8 @@ CHUNK = 500
 """Candidates that are looked up at once."""
 BATCH = 500
 """Rows that are indexed in one transaction."""
+ROUNDS = 5
+"""How often a question is asked again because redacted messages, or their neighbours, came up."""
 PAUSE = 3600 * 1_000_000
 """An hour of silence, in microseconds: after that it is another sitting."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -78,13 +80,14 @@ class Search:
             self._store.head(session)  # a wrong id is an error and not an empty answer
         self.catch_up(namespace)
         keep = _filter(agent, _micros(since), _micros(until))
-        while True:
+        for _ in range(ROUNDS):
             found = find(self._index, namespace, query, book=session, keep=keep)
-            hits, gone = self._hits(found[:limit])
-            if not gone:
-                return [hit for hit in hits if min_score is None or hit.score >= min_score]
-            for session_id, pos in gone:
-                self._index.remove(session_id, [pos])
+            hits, redacted = self._hits(found[:limit])
+            if not redacted:
+                break
+            for session_id, pos in redacted:
+                self.forget(session_id, [pos])
+        return [hit for hit in hits if min_score is None or hit.score >= min_score]
 
     def catch_up(self, namespace: str) -> int:
         """Index what was said since the last time; return the number of messages.
@@ -147,23 +150,27 @@ class Search:
             book = moved
         return done
 
-    def _hits(self, ranked: list[tuple[float, Entry]]) -> tuple[list[Hit], list[tuple[str, int]]]:
+    def _hits(
+        self, found: Sequence[tuple[float, Entry]]
+    ) -> tuple[list[Hit], list[tuple[str, int]]]:
         """The messages themselves, and those that are redacted and should not be here."""
-        messages = self._index.messages([entry.address for _, entry in ranked])
-        hits, gone = [], []
-        for score, entry in ranked:
+        messages = self._index.messages([entry.address for _, entry in found])
+        hits, redacted = [], []
+        for score, entry in found:
             message = messages.get(entry.address)
             if message is None:
                 continue  # taken out while we were looking
             if message.text is None:
-                gone.append((message.session_id, entry.pos))
-                continue
-            said = text_of(bodies.load(message.text))
-            at = _EPOCH + timedelta(microseconds=entry.micros)
-            hits.append(
-                Hit(message.session_id, entry.pos, entry.seq, entry.speaker, said, at, score)
-            )
-        return hits, gone
+                redacted.append((message.session_id, entry.pos))
+            else:
+                hits.append(_hit(score, entry, message))
+        return hits, redacted
+
+
+def _hit(score: float, entry: Entry, message: Found) -> Hit:
+    said = text_of(bodies.load(message.text or "{}"))
+    at = _EPOCH + timedelta(microseconds=entry.micros)
+    return Hit(message.session_id, entry.pos, entry.seq, entry.speaker, said, at, score)
 
 
 def find(

@@ -149,6 +149,7 @@ class Index:
 
         With `cut`, what is indexed of the rows after that one is removed before.
         """
+        ready = _packed(book, new) if cut is None else None  # before others have to wait
         with self._writing() as ask:
             # First of all, because it makes others wait: of two that read on, one finds it done.
             moved = ask(
@@ -158,12 +159,8 @@ class Index:
             if moved != 1:
                 return None
             if cut is not None:
-                gone = self._entries_after(ask, book, cut)
-                self._remove(ask, book, gone)
-                start = min([book.next, *(place_of(entry.address) for entry in gone)])
-                words = book.words - sum(entry.words for entry in gone)
-                book = book._replace(next=start, words=words)
-            return self._add(ask, book, new)._replace(pos=pos)
+                book = self._cut(ask, book, cut)
+            return self._add(ask, book, ready or _packed(book, new))._replace(pos=pos)
 
     def put(
         self,
@@ -181,7 +178,8 @@ class Index:
         with self._writing(connection) as ask:
             held = self._make_book(ask, self._make_space(ask, namespace), book)
             left = self._take_out(ask, held, gone)
-            self._add(ask, held._replace(words=left), new)
+            held = held._replace(words=left)
+            self._add(ask, held, _packed(held, new))
 
     def remove(self, session_id: str, positions: Iterable[int]) -> None:
         """Forget some messages of a session, wherever they are indexed."""
@@ -317,15 +315,32 @@ class Index:
         )
         return Book(*row)
 
-    def _add(self, ask: _Ask, book: Book, new: Sequence[NewEntry]) -> Book:
-        self._insert(ask, book, new)
-        words = book.words + sum(sum(entry.times.values()) for entry in new)
-        book = book._replace(next=book.next + len(new), words=words)
+    def _add(self, ask: _Ask, book: Book, packed: _Packed) -> Book:
+        ask.many(
+            f"INSERT INTO persist_entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            packed.entries,
+        )
+        joined = "persist_postings.data || excluded.data"
+        # SQLite joins the bytes, and calls the result a text unless told otherwise.
+        joined = f"CAST({joined} AS BLOB)" if self._sqlite else joined
+        ask.many(
+            "INSERT INTO persist_postings (space, word, block, data) VALUES (?, ?, ?, ?) "  # noqa: S608
+            f"ON CONFLICT (space, word, block) DO UPDATE SET data = {joined}",
+            packed.postings,
+        )
+        start, words = book.next + len(packed.entries), book.words + packed.words
         ask(
             "UPDATE persist_books SET next = ?, words = ? WHERE number = ?",
-            (book.next, book.words, book.number),
+            (start, words, book.number),
         )
-        return book
+        return book._replace(next=start, words=words)
+
+    def _cut(self, ask: _Ask, book: Book, pos: int) -> Book:
+        """The book without what came after a row."""
+        gone = self._entries_after(ask, book, pos)
+        self._remove(ask, book, gone)
+        start = min([book.next, *(place_of(entry.address) for entry in gone)])
+        return book._replace(next=start, words=book.words - sum(entry.words for entry in gone))
 
     def _take_out(self, ask: _Ask, book: Book, positions: Iterable[int]) -> int:
         """Remove entries by the rows they stand for; return how many words are left."""
@@ -351,28 +366,6 @@ class Index:
             (*_addresses_of(book), pos),
         )
         return [Entry(*row) for row in rows]
-
-    def _insert(self, ask: _Ask, book: Book, new: Sequence[NewEntry]) -> None:
-        rows: list[tuple[Any, ...]] = []
-        packed: dict[tuple[str, int], bytes] = defaultdict(bytes)
-        for place, entry in enumerate(new, book.next):
-            address = address_of(book.number, place)
-            words = sum(entry.times.values())
-            rows.append((address, *entry[:4], words, entry.sitting, entry.tells_time))
-            for word in entry.times.keys() | entry.aside:
-                times, aside = entry.times.get(word, 0), word in entry.aside
-                packed[word, block_of(address)] += pack(
-                    Posting(address, entry.asks, times, aside, words)
-                )
-        ask.many(f"INSERT INTO persist_entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)  # noqa: S608
-        joined = "persist_postings.data || excluded.data"
-        # SQLite joins the bytes, and calls the result a text unless told otherwise.
-        joined = f"CAST({joined} AS BLOB)" if self._sqlite else joined
-        ask.many(
-            "INSERT INTO persist_postings (space, word, block, data) VALUES (?, ?, ?, ?) "  # noqa: S608
-            f"ON CONFLICT (space, word, block) DO UPDATE SET data = {joined}",
-            [(book.space, word, block, data) for (word, block), data in sorted(packed.items())],
-        )
 
     def _remove(self, ask: _Ask, book: Book, gone: Sequence[Entry]) -> None:
         """Take entries out of every row of their blocks.
@@ -432,6 +425,31 @@ class Index:
                 own.connection.rollback()
                 raise
             own.connection.commit()
+
+
+class _Packed(NamedTuple):
+    """Entries as rows of the tables."""
+
+    entries: list[tuple[Any, ...]]
+    postings: list[tuple[Any, ...]]
+    words: int
+
+
+def _packed(book: Book, new: Sequence[NewEntry]) -> _Packed:
+    entries: list[tuple[Any, ...]] = []
+    parts: dict[tuple[str, int], list[bytes]] = defaultdict(list)
+    total = 0
+    for place, entry in enumerate(new, book.next):
+        address, times, aside = address_of(book.number, place), entry.times, entry.aside
+        words = sum(times.values())
+        total += words
+        entries.append((address, *entry[:4], words, entry.sitting, entry.tells_time))
+        for word in times.keys() | aside:
+            posting = Posting(address, entry.asks, times.get(word, 0), word in aside, words)
+            parts[word, block_of(address)].append(pack(posting))
+    # In the order of the key, so that no two writers lock each other out.
+    rows = [(book.space, *key, b"".join(data)) for key, data in sorted(parts.items())]
+    return _Packed(entries, rows, total)
 
 
 def _marks(values: Sequence[object]) -> str:

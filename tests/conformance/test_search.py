@@ -56,7 +56,7 @@ def contents(store):
     """All that the index knows, by session and row, whatever numbers it gave them."""
     with store.engine.connect() as connection:
         query = connection.exec_driver_sql
-        books = {number: name for number, name in query("SELECT number, name FROM persist_books")}
+        books = dict(query("SELECT number, name FROM persist_books").all())
         rows = query("SELECT address, pos, words, sitting FROM persist_entries").all()
         entries = {
             address: (books[number], address - address_of(number, 0), *rest)
@@ -86,7 +86,7 @@ def test_a_message_is_found_by_its_words(store, search):
     hit = search.recall("default", "which bridge was closing?", limit=1)[0]
 
     assert hit[:6] == ("s", 3, 3, "coder", "The bridge is closed.", MAY + timedelta(minutes=2))
-    assert 0 < hit.score
+    assert hit.score > 0
 
 
 def test_an_append_does_not_index(store):
