@@ -23,7 +23,8 @@ from autogen_persist.store.schema import VERSION_TABLE, wanted
 from tests.support.shell import script
 
 COMMANDS = (["db", "upgrade"], ["db", "current"], ["db", "check"], ["sessions"], ["show"], ["demo"],
-            ["run"], ["replay"], ["answer"], ["learn"], ["learnings"], ["recall"], ["import"])  # fmt: skip
+            ["run"], ["replay"], ["answer"], ["learn"], ["learnings"], ["recall"],
+            ["import"])  # fmt: skip
 HOSTILE = (
     "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x9b2J [red]plain[/red] :smile: \x07\x08\r"
     "\u202eright to left\u202c \ud800 \x00 end"

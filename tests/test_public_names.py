@@ -7,12 +7,12 @@ from autogen_persist.options import DEFAULTS
 
 NAMES = {
     "AgentsChanged", "AutoGenNotFound", "BadArgument", "BadUrl", "Divergence", "ExtraMissing",
-    "JournalUnavailable", "LeaseLost", "Learning", "Memory", "Message", "NoSuchDatabase", "NoSuchSession",
-    "NotJournalable", "NothingToResume", "OutsideTool", "PersistError", "PersistentAgent",
-    "PersistentGroupChat", "PersistentMixin", "ReplayedError", "Row", "SchemaOutOfDate",
-    "Session", "SessionBusy", "SessionClosed", "SessionConflict", "Store", "ToolRefused",
-    "UnfinishedTool", "idempotency_key", "idempotent", "instrument", "once", "persist",
-    "rerun", "uninstrument",
+    "JournalUnavailable", "Learning", "LeaseLost", "Memory", "Message", "NoSuchDatabase",
+    "NoSuchSession", "NotJournalable", "NothingToResume", "OutsideTool", "PersistError",
+    "PersistentAgent", "PersistentGroupChat", "PersistentMixin", "ReplayedError", "Row",
+    "SchemaOutOfDate", "Session", "SessionBusy", "SessionClosed", "SessionConflict", "Store",
+    "ToolRefused", "UnfinishedTool", "idempotency_key", "idempotent", "instrument", "once",
+    "persist", "rerun", "uninstrument",
 }  # fmt: skip
 
 
