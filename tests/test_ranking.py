@@ -22,8 +22,8 @@ from autogen_persist.memory.text import (
     tells_time,
     words,
 )
+from autogen_persist.store.entries import Entry
 from autogen_persist.store.postings import Posting, block_of, count, pack, unpack, without
-from autogen_persist.store.search import Entry
 
 SIZE = ranking.Size(entries=1_000, words=10_000)
 

@@ -12,7 +12,8 @@ from autogen_persist.memory import ranking, text
 from autogen_persist.records import Row, text_of
 from autogen_persist.store import Store
 from autogen_persist.store import body as bodies
-from autogen_persist.store.search import Book, Entry, Found, Index, NewEntry
+from autogen_persist.store.entries import Book, Entry, Found, NewEntry
+from autogen_persist.store.search import Index
 
 MOST_WORDS = 100
 """Words of a question that are looked for."""

@@ -7,20 +7,19 @@ tables and are asked the same questions; what a hit is worth is computed by the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection
 
 from autogen_persist.records import Row
+from autogen_persist.store.entries import Book, Entry, Found, NewEntry, Packed, packed_for
 from autogen_persist.store.postings import (
     PLACE_BITS,
-    Posting,
     address_of,
     block_of,
     blocks_of,
-    pack,
     place_of,
     without,
 )
@@ -33,61 +32,6 @@ _UNREAD = (
 _ENTRY = "address, pos, seq, speaker, micros, words, sitting, tells_time"
 
 SAMPLES = 10
-
-
-class Book(NamedTuple):
-    """The index of one session, and where it ends."""
-
-    space: int
-    number: int
-    name: str
-    """The id of the session."""
-    pos: int
-    """The mark: up to this row the session is indexed."""
-    next: int
-    """The place of the next entry."""
-    words: int
-    head: int
-    """The last row of the session when this was read."""
-
-
-class Entry(NamedTuple):
-    """A message as the index knows it."""
-
-    address: int
-    pos: int
-    seq: int | None
-    speaker: str
-    micros: int
-    words: int
-    """How many words it has, of those that are indexed."""
-    sitting: int
-    """Messages with no long pause between them have the same number."""
-    tells_time: bool
-
-
-class NewEntry(NamedTuple):
-    """A message before it has an address."""
-
-    pos: int
-    seq: int | None
-    speaker: str
-    micros: int
-    sitting: int
-    tells_time: bool
-    asks: bool
-    times: Mapping[str, int]
-    """Each word of the text, and how often it is there."""
-    aside: frozenset[str]
-    """The words of the speaker's name and of the date."""
-
-
-class Found(NamedTuple):
-    """The message behind an entry."""
-
-    session_id: str
-    text: str | None
-    """As JSON; None once it is redacted."""
 
 
 class Index:
@@ -149,7 +93,7 @@ class Index:
 
         With `cut`, what is indexed of the rows after that one is removed before.
         """
-        ready = _packed(book, new) if cut is None else None  # before others have to wait
+        ready = packed_for(book, new) if cut is None else None  # before others have to wait
         with self._writing() as ask:
             # First of all, because it makes others wait: of two that read on, one finds it done.
             moved = ask(
@@ -160,7 +104,7 @@ class Index:
                 return None
             if cut is not None:
                 book = self._cut(ask, book, cut)
-            return self._add(ask, book, ready or _packed(book, new))._replace(pos=pos)
+            return self._add(ask, book, ready or packed_for(book, new))._replace(pos=pos)
 
     def put(
         self,
@@ -179,7 +123,7 @@ class Index:
             held = self._make_book(ask, self._make_space(ask, namespace), book)
             left = self._take_out(ask, held, gone)
             held = held._replace(words=left)
-            self._add(ask, held, _packed(held, new))
+            self._add(ask, held, packed_for(held, new))
 
     def remove(self, session_id: str, positions: Iterable[int]) -> None:
         """Forget some messages of a session, wherever they are indexed."""
@@ -315,7 +259,7 @@ class Index:
         )
         return Book(*row)
 
-    def _add(self, ask: _Ask, book: Book, packed: _Packed) -> Book:
+    def _add(self, ask: _Ask, book: Book, packed: Packed) -> Book:
         ask.many(
             f"INSERT INTO persist_entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             packed.entries,
@@ -425,31 +369,6 @@ class Index:
                 own.connection.rollback()
                 raise
             own.connection.commit()
-
-
-class _Packed(NamedTuple):
-    """Entries as rows of the tables."""
-
-    entries: list[tuple[Any, ...]]
-    postings: list[tuple[Any, ...]]
-    words: int
-
-
-def _packed(book: Book, new: Sequence[NewEntry]) -> _Packed:
-    entries: list[tuple[Any, ...]] = []
-    parts: dict[tuple[str, int], list[bytes]] = defaultdict(list)
-    total = 0
-    for place, entry in enumerate(new, book.next):
-        address, times, aside = address_of(book.number, place), entry.times, entry.aside
-        words = sum(times.values())
-        total += words
-        entries.append((address, *entry[:4], words, entry.sitting, entry.tells_time))
-        for word in times.keys() | aside:
-            posting = Posting(address, entry.asks, times.get(word, 0), word in aside, words)
-            parts[word, block_of(address)].append(pack(posting))
-    # In the order of the key, so that no two writers lock each other out.
-    rows = [(book.space, *key, b"".join(data)) for key, data in sorted(parts.items())]
-    return _Packed(entries, rows, total)
 
 
 def _marks(values: Sequence[object]) -> str:

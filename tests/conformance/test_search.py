@@ -15,8 +15,9 @@ from autogen_persist import BadArgument, NoSuchSession, Store
 from autogen_persist.memory import recall as recalls
 from autogen_persist.memory.recall import Search, find
 from autogen_persist.records import Draft
+from autogen_persist.store.entries import NewEntry
 from autogen_persist.store.postings import address_of, unpack
-from autogen_persist.store.search import Index, NewEntry, _Ask
+from autogen_persist.store.search import Index, _Ask
 from tests.support import child
 
 MAY = datetime(2024, 5, 6, 12, tzinfo=timezone.utc)
