@@ -18,8 +18,8 @@ from autogen_persist.memory.rules import rules
 from autogen_persist.memory.shelf import Shelf
 from autogen_persist.records import Learning
 from autogen_persist.store import Store
+from autogen_persist.store.entries import Entry
 from autogen_persist.store.kv import Values
-from autogen_persist.store.search import Entry
 
 log = logging.getLogger("autogen_persist")
 MOST_BYTES = 1_000_000

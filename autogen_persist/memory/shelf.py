@@ -13,8 +13,9 @@ from autogen_persist.memory.likeness import contradicts, same
 from autogen_persist.memory.topics import topics
 from autogen_persist.records import Learning
 from autogen_persist.store import Store
+from autogen_persist.store.entries import Entry, NewEntry
 from autogen_persist.store.learnings import Learnings
-from autogen_persist.store.search import Entry, Index, NewEntry
+from autogen_persist.store.search import Index
 
 OPEN, CLOSED = "open", "closed"
 """The two books of a namespace in the index: what holds, and what does no longer."""
