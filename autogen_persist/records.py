@@ -26,7 +26,7 @@ class Row(NamedTuple):
     chat: str
     """Which conversation within the run, as 'initiator>recipient', '#2' when it is the second."""
     type: str
-    """'message' or 'event'."""
+    """'message', 'event', or of an effect 'intent' and 'receipt'."""
     kind: str
     """Of a message: text, tool_call, tool_result, function_call, function_result, introduction,
     restored. Of an event: process, run_started, run_ended, clear_history, clear_group, resumed,
