@@ -35,7 +35,7 @@ DEFAULTS: Options = {
     "on_mismatch": "error",
     "unfinished_tool": "retry",
     "human_input": "ask",
-    "extract_every": 10,
+    "extract_every": 0,
     "upgrade": None,
     "patience": 10.0,
     "wait": 0,

@@ -55,7 +55,7 @@ def persist(
     human_input: 'ask' at the terminal, or 'park': the process ends with code 75, and
         `autogen-persist answer` answers the question later.
     extract_every: after so many messages, at the end of a run and after a minute of silence,
-        what is worth keeping is learnt in the background; 0 turns it off. See `Memory`.
+        what is worth keeping is learnt in the background; 0, the default: never. See `Memory`.
     upgrade: True brings an older schema up to date; a fresh SQLite file is always set up.
     patience: seconds for which a failing database is tried again.
     wait: seconds to wait for another process that writes this session; SessionBusy after that.

@@ -71,7 +71,7 @@ def run(
     extract_every: Annotated[
         int,
         typer.Option("--extract-every", min=0, help="Learn after so many messages; 0: never."),
-    ] = 10,
+    ] = 0,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for its owner.")] = 0,
     url: Url = None,
 ) -> None:
@@ -97,7 +97,7 @@ def run(
         raise typer.Exit(0)
     asking = ["--human-input", "park"] if human_input == "park" else []
     asking += ["--namespace", namespace] if namespace != "default" else []
-    asking += ["--extract-every", str(extract_every)] if extract_every != 10 else []
+    asking += ["--extract-every", str(extract_every)] if extract_every else []
     raise typer.Exit(_run(journal, asking, words, module))
 
 

@@ -240,6 +240,7 @@ def team(url, texts, **options):
     chat = GroupChat(agents=[clerk, coder], messages=[], max_round=2 * len(texts),
                      speaker_selection_method="round_robin")  # fmt: skip
     manager = GroupChatManager(chat, llm_config=False)
+    options = {"extract_every": 10, **options}
     return persist(manager, session_id="s", url=url, **options), clerk, manager
 
 
